@@ -1,0 +1,1 @@
+//! Reprise makes a POST safe to repeat.
