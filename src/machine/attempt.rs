@@ -68,6 +68,10 @@ impl Step<'_> {
         if attempt != running.attempt {
             return Decision::stale();
         }
+        if cause == RetryCause::Lost && !running.lease_until.is_reached(self.now) {
+            // By this clock the holder is still at work, whatever the clock was that asked.
+            return self.idle();
+        }
         match (cause, verdict) {
             (RetryCause::Failed { error, .. }, Verdict::Refused) => {
                 self.fail_with(running, error, EndReason::BudgetEmpty)

@@ -143,30 +143,35 @@ impl Bucket {
         .with_time(stamp_of(now), policy)
     }
 
-    /// Pays in the time up to `now`. The stamp moves only by the time that was turned into whole thousandths, rounded
-    /// against the bucket, so that frequent readers neither lose nor mint.
+    /// Pays in the time up to `now`, in the smallest portions that are whole in both units: so many milliseconds for so
+    /// many thousandths. What is left of the time stays with the stamp, so frequent readers neither lose nor mint.
     fn with_time(self, now: u64, policy: &BudgetPolicy) -> Self {
-        let elapsed = now.saturating_sub(self.stamp);
         let every = policy.deposit_every_ms.get().max(1);
-        let deposit = u128::from(elapsed) * u128::from(TOKEN) / u128::from(every);
-        let missing = policy.capacity() - self.fraction;
-        if deposit >= u128::from(missing) {
+        let common = common_divisor(every, TOKEN);
+        let (portion_ms, portion) = (every / common, TOKEN / common);
+        let portions = now.saturating_sub(self.stamp) / portion_ms;
+        let fraction = self.fraction + portions * portion;
+        if fraction >= policy.capacity() {
             return Self {
                 stamp: self.stamp.max(now),
                 fraction: policy.capacity(),
             };
         }
-        // Below `missing`, which fits.
-        let deposit = u64::try_from(deposit).unwrap_or(missing);
-        let used = (u128::from(deposit) * u128::from(every)).div_ceil(u128::from(TOKEN));
-        let used = u64::try_from(used).unwrap_or(elapsed).min(elapsed);
         Self {
-            stamp: self.stamp + used,
-            fraction: self.fraction + deposit,
+            stamp: self.stamp + portions * portion_ms,
+            fraction,
         }
     }
 
     const fn pack(self) -> u64 {
         self.stamp << FRACTION_BITS | self.fraction
     }
+}
+
+/// The greatest common divisor, by Euclid.
+const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
