@@ -4,6 +4,8 @@
 //! draws randomness of its own: a random test runs from fixed seeds or prints the case that it shrank to.
 
 mod budget;
+mod commands;
+mod invariants;
 mod jitter;
 mod lesson;
 mod liveness;

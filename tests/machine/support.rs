@@ -5,7 +5,7 @@ use reprise::machine::{
     DeliveryOutcome, Digest, Effect, EndReason, ErrorKind, Event, EventDraft, EventDrafts, Headers,
     Hex, Identity, Input, Millis, Name, OnLostAttempt, OperationEvent, OperationResult, Origin,
     OutboxEvent, Outcome, Policy, PolicySettings, Record, Refusal, ResultBody, Seed, State,
-    Timestamp, decide,
+    Timestamp, Verdict, decide,
 };
 
 /// When every test begins. Far from the epoch, so that a clock can step back.
@@ -257,6 +257,16 @@ impl World {
             self.started += 1;
         }
         effect
+    }
+
+    /// The same, with the budget's word should the machine ask for it.
+    pub(crate) fn tell_with_budget(&mut self, event: impl Into<Told>, verdict: Verdict) -> Effect {
+        let effect = self.tell(event);
+        if let Effect::Withdraw(question) = effect {
+            self.tell(question.answered(verdict))
+        } else {
+            effect
+        }
     }
 
     /// Reports the outcome of the attempt that runs.
