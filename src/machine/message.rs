@@ -217,3 +217,123 @@ fn visible(what: &'static str, text: &str, max: usize) -> Result<(), LimitError>
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Blob, Headers, Input, LimitError, Name, ResultBody, limits};
+
+    fn too_large(what: &'static str, found: usize, max: usize) -> LimitError {
+        LimitError::TooLarge { what, found, max }
+    }
+
+    fn malformed(what: &'static str) -> LimitError {
+        LimitError::Malformed { what }
+    }
+
+    fn line(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn a_name_is_short_and_visible() {
+        for text in ["a", "order.created", "~!", &"x".repeat(128)] {
+            assert_eq!(Name::new(text).map(String::from), Ok(text.to_owned()));
+        }
+        for text in ["", " ", "a b", "a\n", "имя", "\u{7f}"] {
+            assert_eq!(Name::new(text), Err(malformed("a name")), "{text:?}");
+        }
+        assert_eq!(
+            Name::new("x".repeat(129)),
+            Err(too_large("a name", 129, 128))
+        );
+    }
+
+    #[test]
+    fn header_lines_are_few_small_and_of_one_spelling() {
+        let kept = vec![
+            line("etag", "\"1\""),
+            line("x-empty", ""),
+            line("x-name", "Größe, in m"),
+        ];
+        assert_eq!(Headers::new(kept.clone()).map(Vec::from), Ok(kept));
+        for name in ["", "ETag", "e tag", "e\ttag"] {
+            assert_eq!(
+                Headers::new(vec![line(name, "1")]),
+                Err(malformed("a header's name")),
+                "{name:?}"
+            );
+        }
+        for value in ["a\r\nb: c", "\0", "a\u{85}"] {
+            assert_eq!(
+                Headers::new(vec![line("etag", value)]),
+                Err(malformed("a header's value")),
+                "{value:?}"
+            );
+        }
+        assert!(Headers::new(vec![line("a", ""); 32]).is_ok());
+        assert_eq!(
+            Headers::new(vec![line("a", ""); 33]),
+            Err(too_large("the number of headers", 33, 32))
+        );
+        let largest = limits::HEADERS_BYTES_MAX;
+        assert!(Headers::new(vec![line("ab", &"x".repeat(largest - 2))]).is_ok());
+        let beyond = Headers::new(vec![line("ab", &"x".repeat(largest - 1))]);
+        assert_eq!(beyond, Err(too_large("the headers", largest + 1, largest)));
+    }
+
+    #[test]
+    fn each_part_of_a_request_has_its_limit() {
+        let input = |method: &str, target: &str, bytes| {
+            Input::new(
+                method,
+                target,
+                Headers::default(),
+                Blob::new(vec![b'x'; bytes]),
+            )
+            .map(|_| ())
+        };
+        let body = limits::INPUT_BODY_BYTES_MAX;
+        assert_eq!(
+            input(&"M".repeat(32), &format!("/{}", "x".repeat(4_095)), body),
+            Ok(())
+        );
+        assert_eq!(
+            input(&"M".repeat(33), "/", 0),
+            Err(too_large("the method", 33, 32))
+        );
+        assert_eq!(input("", "/", 0), Err(malformed("the method")));
+        assert_eq!(
+            input("POST", &"/".repeat(4_097), 0),
+            Err(too_large("the target", 4_097, 4_096))
+        );
+        assert_eq!(input("POST", "/a b", 0), Err(malformed("the target")));
+        assert_eq!(
+            input("POST", "/", body + 1),
+            Err(too_large("the request body", body + 1, body))
+        );
+    }
+
+    #[test]
+    fn a_body_over_either_limit_is_kept_as_its_length() {
+        let captured = |bytes, max| ResultBody::capture(Blob::new(vec![b'x'; bytes]), max);
+        let hard = limits::RESPONSE_BODY_BYTES_MAX;
+        assert_eq!(captured(7, 7), ResultBody::Kept(Blob::new(*b"xxxxxxx")));
+        assert_eq!(captured(8, 7), ResultBody::TooLarge { length_bytes: 8 });
+        assert_eq!(
+            captured(hard + 1, usize::MAX),
+            ResultBody::TooLarge {
+                length_bytes: hard as u64 + 1
+            }
+        );
+    }
+
+    #[test]
+    fn a_broken_limit_says_what_and_how_far() {
+        assert_eq!(
+            too_large("a name", 129, 128).to_string(),
+            "a name is too large: 129, at most 128"
+        );
+        let words = "the method is empty or has characters that are not allowed";
+        assert_eq!(malformed("the method").to_string(), words);
+    }
+}

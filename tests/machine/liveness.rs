@@ -56,7 +56,7 @@ fn after(numbers: &Numbers, commands: &[(crate::commands::Command, Verdict)]) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     #[test]
     fn a_healthy_upstream_brings_every_record_to_its_end(numbers in numbers(), commands in commands()) {

@@ -3,8 +3,11 @@
 //! All of them touch the machine through [`support`] alone and are data otherwise. None reads a clock, sleeps or
 //! draws randomness of its own: a random test runs from fixed seeds or prints the case that it shrank to.
 
+mod attempts;
 mod budget;
 mod commands;
+mod golden;
+mod hostile;
 mod invariants;
 mod jitter;
 mod lesson;

@@ -170,7 +170,7 @@ fn view(world: &World) -> (&'static str, u64, u32, u32, u32, Option<u64>, bool) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
     #[test]
     fn the_machine_and_the_model_agree(numbers in numbers(), commands in commands()) {

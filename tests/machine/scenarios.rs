@@ -1,13 +1,13 @@
 //! Faults of systems of this kind, each with the right value. The numbers are those of the project's list.
 
 use reprise::machine::{
-    AttemptEnd, DueReason, Effect, EndReason, Millis, OnLostAttempt, OperationEvent, Outcome,
-    Refusal, State, WaitReason, parse_retry_after, stored,
+    AttemptEnd, Effect, EndReason, Millis, OperationEvent, Outcome, Refusal, State, WaitReason,
+    parse_retry_after, stored,
 };
 
 use crate::support::{
-    DELAY, HINT_CAP, LEASE, RETENTION, START, TIMEOUT, World, at, error, finished, policy_with,
-    retryable, retryable_after, submitted, submitted_with_other_content, success, terminal,
+    DELAY, HINT_CAP, LEASE, RETENTION, START, World, at, error, finished, policy_with, retryable,
+    retryable_after, submitted, submitted_with_other_content, success, terminal,
 };
 
 /// Scenario 1: claim, crash, repeat. The lease frees the operation, long before the retention would.
@@ -313,130 +313,4 @@ fn s26_every_other_state_is_bounded_too() {
     );
     world.tell(OperationEvent::CancelAsked);
     assert_eq!(world.record.retry_after_s(START, &policy), None);
-}
-
-#[test]
-fn an_attempt_ends_with_its_timeout_or_with_the_total_deadline() {
-    for (total, ends, reason) in [
-        (TIMEOUT - 1, TIMEOUT - 1, DueReason::TotalDeadline),
-        (TIMEOUT, TIMEOUT, DueReason::AttemptTimeout),
-        (TIMEOUT + 1, TIMEOUT, DueReason::AttemptTimeout),
-    ] {
-        let policy = policy_with(|settings| settings.total_deadline_ms = Some(Millis::new(total)));
-        let Effect::Start(start) = World::new(&policy).tell(submitted()) else {
-            panic!("it starts")
-        };
-        assert_eq!((start.until.at, start.until.reason), (at(ends), reason));
-    }
-}
-
-#[test]
-fn every_attempt_calls_the_upstream_under_the_same_key() {
-    let mut world = World::new(&policy_with(|_| {}));
-    let mut keys = Vec::new();
-    let mut effect = world.tell(submitted());
-    while let Effect::Start(start) = effect {
-        keys.push(start.upstream_key.to_string());
-        // Every other attempt is lost instead of failing.
-        if keys.len() % 2 == 0 {
-            world.finish(retryable("busy"));
-        }
-        effect = world.until_due().tell(OperationEvent::Woken);
-    }
-    assert_eq!(
-        keys.len(),
-        3,
-        "one attempt in the first cycle, two in the second"
-    );
-    assert!(
-        keys.iter()
-            .all(|key| key == "reprise-0199a1b2-c3d4-7e5f-8a6b-7c8d9eafb0c1"),
-        "{keys:?}"
-    );
-}
-
-#[test]
-fn a_lost_attempt_ends_the_operation_where_a_second_call_could_act_twice() {
-    let mut world = World::running(&policy_with(|settings| {
-        settings.on_lost_attempt = OnLostAttempt::Fail;
-    }));
-    world.until_due().tell(OperationEvent::Woken);
-    assert_eq!(
-        (world.end_reason(), world.started),
-        (EndReason::AttemptLost, 1)
-    );
-}
-
-#[test]
-fn the_history_tells_start_end_outcome_and_delay_and_forgets_the_oldest() {
-    let mut world = World::running(&policy_with(|settings| settings.attempts.max_attempts = 20));
-    for _ in 1..20 {
-        world.finish(retryable("busy"));
-        world.until_due().tell(OperationEvent::Woken);
-    }
-    world.finish(success());
-    let entries = world.record.history().entries();
-    let numbers: Vec<u32> = entries.iter().map(|entry| entry.attempt).collect();
-    assert_eq!(numbers, (5..=20).collect::<Vec<u32>>());
-    let first = &entries[0];
-    assert_eq!(
-        (first.started_at, first.ended_at),
-        (at(4 * DELAY), at(4 * DELAY))
-    );
-    assert_eq!(
-        first.outcome,
-        AttemptEnd::Retrying {
-            error: error("busy"),
-            delay_ms: Millis::new(DELAY)
-        }
-    );
-    assert_eq!(entries[15].outcome, AttemptEnd::Succeeded);
-    assert_eq!(world.record.progress().attempts, 20);
-}
-
-#[test]
-fn an_operation_that_starts_later_is_left_alone_until_then() {
-    let mut world = World::new(&policy_with(|settings| {
-        settings.start_delay_ms = Millis::new(DELAY);
-    }));
-    for ms in [0, DELAY - 1] {
-        assert!(
-            matches!(world.set_clock(ms).tell(submitted()), Effect::Idle(due) if due.reason == DueReason::Start)
-        );
-    }
-    assert!(matches!(
-        world.set_clock(DELAY).tell(OperationEvent::Woken),
-        Effect::Start(_)
-    ));
-}
-
-#[test]
-fn a_retry_is_never_scheduled_for_now() {
-    let mut world = World::running(&policy_with(|settings| {
-        settings.attempts.backoff = reprise::machine::Backoff::Constant {
-            delay_ms: Millis::ZERO,
-        };
-    }));
-    world.finish(retryable("busy"));
-    assert_eq!(world.record.due().at, at(1));
-}
-
-#[test]
-fn an_operator_retry_has_a_new_total_deadline_and_new_cycles() {
-    let policy = policy_with(|settings| settings.total_deadline_ms = Some(Millis::new(2 * LEASE)));
-    let mut world = World::running(&policy);
-    world.until_due().tell(OperationEvent::Woken);
-    world.until_due().tell(OperationEvent::Woken);
-    assert_eq!(world.end_reason(), EndReason::CyclesExhausted);
-    world.set_clock(1_000_000).tell(OperationEvent::RetryAsked);
-    assert_eq!(world.record.deadline(), Some(at(1_000_000 + 2 * LEASE)));
-    world.tell(OperationEvent::Woken);
-    assert!(
-        matches!(
-            world.until_due().tell(OperationEvent::Woken),
-            Effect::Start(_)
-        ),
-        "a lost attempt has its retry"
-    );
-    assert_eq!(world.record.progress().attempts, 4);
 }

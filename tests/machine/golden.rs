@@ -1,0 +1,116 @@
+//! Records in their stored form, written once, and how each of them came about.
+
+use reprise::machine::{
+    DeliveryEvent, DeliveryOutcome, Millis, OperationEvent, OutboxEvent, Record,
+};
+
+use crate::support::{
+    World, delivery, draft, error, origin, policy_with, retryable, retryable_after, submitted,
+    success_with, terminal,
+};
+
+/// A name, stored bytes, and the record that they stand for.
+pub(crate) type Golden = (&'static str, &'static str, fn() -> Record);
+
+/// Stored records that were written once and must be read for good. When the form gets a new version, these stay and
+/// that version's own are added.
+pub(crate) const GOLDEN: &[Golden] = &[
+    ("queued", include_str!("golden/v1/queued.json"), queued),
+    ("running", include_str!("golden/v1/running.json"), running),
+    ("waiting", include_str!("golden/v1/waiting.json"), waiting),
+    ("done", include_str!("golden/v1/done.json"), done),
+    ("failed", include_str!("golden/v1/failed.json"), failed),
+    (
+        "cancelled",
+        include_str!("golden/v1/cancelled.json"),
+        cancelled,
+    ),
+    ("binary", include_str!("golden/v1/binary.json"), binary),
+    ("outbox", include_str!("golden/v1/outbox.json"), outbox),
+];
+
+fn queued() -> Record {
+    let mut world = World::new(&policy_with(|settings| {
+        settings.start_delay_ms = Millis::new(1_500);
+    }));
+    world.tell(submitted());
+    world.record
+}
+
+fn running() -> Record {
+    World::running(&policy_with(|settings| {
+        settings.total_deadline_ms = Some(Millis::new(60_000));
+    }))
+    .record
+}
+
+fn waiting() -> Record {
+    let mut world = World::running(&policy_with(|_| {}));
+    world.set_clock(40).finish(retryable("busy"));
+    world.until_due().tell(OperationEvent::Woken);
+    world.finish(retryable_after(20_000));
+    world.record
+}
+
+fn done() -> Record {
+    World::done(&policy_with(|_| {}), &[]).record
+}
+
+fn failed() -> Record {
+    let mut world = World::running(&policy_with(|_| {}));
+    world.until_due().tell(OperationEvent::Woken);
+    world.finish(terminal("no such card"));
+    world.record
+}
+
+fn cancelled() -> Record {
+    let mut world = World::running(&policy_with(|_| {}));
+    world.tell(OperationEvent::CancelAsked);
+    world.record
+}
+
+/// A body that is no text, and a client without a key.
+fn binary() -> Record {
+    let mut origin = origin(&[0xff, 0x00, 0x80]);
+    origin.identity.key = None;
+    origin.trace = None;
+    Record::new(origin, &policy_with(|_| {}))
+}
+
+/// Each state of a delivery, in the order pending, delivering, delivered, dead, dropped.
+fn outbox() -> Record {
+    let policy = policy_with(|settings| settings.events_on_failed = vec![draft("order.failed")]);
+    let mut world = World::running(&policy);
+    world.finish(terminal("no stock"));
+    world.tell(OperationEvent::RetryAsked);
+    world.tell(OperationEvent::Woken);
+    world.finish(success_with(&[
+        "order.created",
+        "stock.reserved",
+        "mail.sent",
+        "invoice.due",
+    ]));
+    world.tell(OutboxEvent::Woken);
+    world.finish_delivery(
+        0,
+        DeliveryOutcome::Retryable {
+            error: error("busy"),
+            hint: None,
+        },
+    );
+    world.finish_delivery(2, DeliveryOutcome::Accepted);
+    world.finish_delivery(
+        3,
+        DeliveryOutcome::Rejected {
+            error: error("poisoned"),
+        },
+    );
+    world.finish_delivery(
+        4,
+        DeliveryOutcome::Rejected {
+            error: error("poisoned"),
+        },
+    );
+    world.tell(delivery(4, DeliveryEvent::DropAsked));
+    world.record
+}
