@@ -1,1 +1,3 @@
 //! Reprise makes a POST safe to repeat.
+
+pub mod driver;
