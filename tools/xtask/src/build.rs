@@ -95,10 +95,9 @@ pub(crate) fn check_imports(workspace: &Workspace) -> Result<()> {
 fn bless_imports(workspace: &Workspace) -> Result<()> {
     let actual = component_imports(workspace)?;
     let path = workspace.import_list();
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    fs::write(&path, imports::to_list(&actual)).with_context(|| path.display().to_string())?;
+    let former = imports::from_list(&fs::read_to_string(&path).unwrap_or_default());
+    let list = imports::to_list(&actual, &former);
+    fs::write(&path, list).with_context(|| path.display().to_string())?;
     println!("{} imports written to {}", actual.len(), path.display());
     Ok(())
 }

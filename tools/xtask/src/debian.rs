@@ -2,6 +2,7 @@
 //! price of removing another package.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -71,7 +72,7 @@ impl Rights {
         process::succeeds(sudo).then_some(Self::Sudo)
     }
 
-    fn apt_get(self, workspace: &Workspace, args: &[&str]) -> std::process::Command {
+    fn apt_get(self, workspace: &Workspace, args: &[&str]) -> Command {
         // Through `env` in both cases: sudo would drop a variable that is only set for it.
         let env = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
         let mut words = match self {

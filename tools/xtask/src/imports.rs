@@ -1,7 +1,11 @@
 //! The component's imports, all that it can reach, and their comparison with the checked-in list.
 //!
-//! A wasm component can do nothing but compute and call what it imports, so this list is the exact inventory of its
-//! powers: an import that appears unnoticed, with a dependency for instance, fails the checks.
+//! A wasm component can do nothing but compute and call what it imports, so this list is the inventory of its powers: an
+//! import that appears unnoticed, with a dependency for instance, fails the checks.
+//!
+//! The WASI 0.2 interfaces among them are the standard library's, and they depend on how that was built: rustup's calls
+//! WASI 0.2 directly, while the one that is built over Debian's C library speaks an older WASI, which the linker adapts.
+//! So for these the list is a limit, what any standard library may import, while every other line must be there.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,10 +13,15 @@ use std::fmt;
 use anyhow::{Context as _, Result, bail};
 use wasmparser::{Parser, Payload};
 
-/// What a new list starts with.
-const LIST_HEADER: &str = "\
-# Everything that the built component imports, one interface a line. `cargo xtask imports` compares the two exactly, and
-# with --bless writes this file.
+/// What stands above the component's own imports.
+const OWN_HEADER: &str = "\
+# Everything that the built component imports, one interface a line. `cargo xtask imports` compares the two, and with
+# --bless writes this file. These lines must match exactly:
+";
+
+/// What stands above the standard library's imports.
+const STD_HEADER: &str = "
+# The standard library's own. Which of these it imports depends on the toolchain; others it must not:
 ";
 
 /// Interface names, sorted, as the list has them.
@@ -56,21 +65,33 @@ pub(crate) fn from_list(text: &str) -> Imports {
         .collect()
 }
 
-/// Writes a list for checking in.
-pub(crate) fn to_list(imports: &Imports) -> String {
-    let mut list = LIST_HEADER.to_owned();
-    for name in imports {
-        list.push_str(name);
-        list.push('\n');
+/// The list for checking in of a component with these imports.
+///
+/// What another toolchain's standard library is known to import stays in it.
+pub(crate) fn to_list(actual: &Imports, former: &Imports) -> String {
+    let (mut of_std, own): (Imports, Imports) =
+        actual.iter().cloned().partition(|name| is_of_std(name));
+    of_std.extend(former.iter().filter(|name| is_of_std(name)).cloned());
+    let mut list = String::new();
+    for (header, names) in [(OWN_HEADER, own), (STD_HEADER, of_std)] {
+        list.push_str(header);
+        for name in names {
+            list.push_str(&name);
+            list.push('\n');
+        }
     }
     list
 }
 
-/// The difference between what is expected and what is there; nothing when they are equal.
-pub(crate) fn difference(expected: &Imports, actual: &Imports) -> Option<Difference> {
+/// The difference between a list and a component's imports; nothing when they agree.
+pub(crate) fn difference(listed: &Imports, actual: &Imports) -> Option<Difference> {
     let difference = Difference {
-        added: actual.difference(expected).cloned().collect(),
-        missing: expected.difference(actual).cloned().collect(),
+        added: actual.difference(listed).cloned().collect(),
+        missing: listed
+            .difference(actual)
+            .filter(|name| !is_of_std(name))
+            .cloned()
+            .collect(),
     };
     (!difference.added.is_empty() || !difference.missing.is_empty()).then_some(difference)
 }
@@ -94,11 +115,21 @@ impl fmt::Display for Difference {
     }
 }
 
+/// What a WASI 0.2 interface's name ends with here, whatever its patch.
+const STD_VERSION: &str = "@0.2.x";
+
+/// Whether the interface, named as [`without_std_patch`] does, is one of WASI 0.2: nothing but the standard library uses
+/// those, as Spin's own interfaces for a component of this kind are all later ones.
+fn is_of_std(name: &str) -> bool {
+    name.starts_with("wasi:") && name.ends_with(STD_VERSION)
+}
+
 /// The name with the patch of a WASI 0.2 version replaced by `x`.
 ///
-/// The 0.2 interfaces are those of the standard library, and its patch differs between releases of the compiler. A
-/// patch adds nothing to an interface that the host would have to have. Every other version is compared whole: 0.3
-/// interfaces come from a crate that Cargo.lock pins, and a pre-release such as `0.2.0-draft2` names one exact text.
+/// The patch is the one that the standard library was built against, and it differs between releases of the compiler,
+/// even within one component. It adds nothing to an interface that a host would have to have. Every other version is
+/// compared whole: the 0.3 interfaces come from a crate that Cargo.lock pins, and a pre-release such as `0.2.0-draft2`
+/// names one exact text.
 fn without_std_patch(name: &str) -> String {
     if let Some((interface, version)) = name.split_once('@')
         && interface.starts_with("wasi:")
@@ -106,7 +137,7 @@ fn without_std_patch(name: &str) -> String {
         && !patch.is_empty()
         && patch.bytes().all(|byte| byte.is_ascii_digit())
     {
-        return format!("{interface}@0.2.x");
+        return format!("{interface}{STD_VERSION}");
     }
     name.to_owned()
 }
@@ -183,20 +214,53 @@ mod tests {
 
     #[test]
     fn a_list_is_read_back_as_it_was_written() {
-        let imports = list(&["a:b/c", "wasi:io/poll@0.2.x"]);
-        assert_eq!(from_list(&to_list(&imports)), imports);
-        let by_hand = "# why\n\nwasi:io/poll@0.2.1 # std\r\n  a:b/c\n";
+        let imports = list(&["a:b/c", "wasi:http/types@0.3.0", "wasi:io/poll@0.2.x"]);
+        assert_eq!(from_list(&to_list(&imports, &Imports::new())), imports);
+        let by_hand = "# why\n\nwasi:io/poll@0.2.1 # std\n  a:b/c\nwasi:http/types@0.3.0";
         assert_eq!(from_list(by_hand), imports);
     }
 
     #[test]
+    fn a_new_list_keeps_only_what_another_standard_library_may_import() {
+        let former = list(&["a:b/old", "wasi:io/error@0.2.x"]);
+        let actual = list(&["a:b/new", "wasi:io/poll@0.2.x"]);
+        let expected = list(&["a:b/new", "wasi:io/error@0.2.x", "wasi:io/poll@0.2.x"]);
+        assert_eq!(from_list(&to_list(&actual, &former)), expected);
+    }
+
+    #[test]
     fn a_difference_names_both_sides() {
-        let expected = list(&["a", "b"]);
-        assert_eq!(difference(&expected, &expected), None);
-        let found = difference(&expected, &list(&["b", "c"])).expect("they differ");
+        let listed = list(&["a:b/one", "a:b/two"]);
+        assert_eq!(difference(&listed, &listed), None);
+        let found = difference(&listed, &list(&["a:b/two", "a:b/three"])).expect("they differ");
+        assert_eq!(found.added, ["a:b/three"]);
+        assert_eq!(found.missing, ["a:b/one"]);
         let said = found.to_string();
-        assert!(said.contains("+ c") && said.contains("- a"), "{said}");
-        assert!(difference(&expected, &list(&["a"])).is_some());
-        assert!(difference(&expected, &list(&["a", "b", "c"])).is_some());
+        assert!(
+            said.contains("+ a:b/three") && said.contains("- a:b/one"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn one_side_is_enough_for_a_difference() {
+        let two = list(&["a:b/one", "a:b/two"]);
+        let one = list(&["a:b/one"]);
+        assert!(difference(&two, &one).is_some());
+        assert!(difference(&one, &two).is_some());
+    }
+
+    #[test]
+    fn of_the_standard_library_s_imports_a_listed_one_may_be_missing_and_no_other_may_be_there() {
+        let listed = list(&["a:b/own", "wasi:io/error@0.2.x", "wasi:io/poll@0.2.x"]);
+        assert_eq!(
+            difference(&listed, &list(&["a:b/own", "wasi:io/error@0.2.x"])),
+            None
+        );
+        let sockets = list(&["a:b/own", "wasi:sockets/tcp@0.2.x"]);
+        assert_eq!(
+            difference(&listed, &sockets).expect("not listed").added,
+            ["wasi:sockets/tcp@0.2.x"]
+        );
     }
 }

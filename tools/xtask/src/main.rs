@@ -12,6 +12,8 @@ mod checks;
 mod debian;
 mod imports;
 mod process;
+mod rustc;
+mod rustup;
 mod serve;
 mod spin;
 mod toolchain;

@@ -3,16 +3,17 @@
 //! A Rust toolchain can compile for wasm32-wasip2 only with that target's standard library, which a fresh machine
 //! lacks. [`WasmToolchain::prepare`] gets it in the first way that works: it is there already; rustup adds it; or
 //! Debian's packages bring a compiler together with the sources of its standard library, which cargo then builds
-//! along with the component. Another way to install anything is not looked for: the error names these.
+//! along with the component. Where none of these works, the error says what to install.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::debian;
+use crate::rustc::{ActiveToolchain, COMPONENT_LINKER};
+use crate::rustup::{self, Refusal, Rustup};
 use crate::workspace::{WASM_TARGET, Workspace};
-use crate::{debian, process};
 
 /// Debian's compiler for the web, cargo, clippy and the sources of its standard library, all of one version; the
 /// linker that goes with that compiler's LLVM; and the C library that the standard library links.
@@ -28,9 +29,6 @@ const DEBIAN_PACKAGES: &[&str] = &[
 /// What the packages are for, as it is told before they are installed.
 const DEBIAN_WHY: &str =
     "they compile the standard library of wasm32-wasip2 along with the component";
-
-/// The linker of components that Rust's own toolchains bring, and Debian's does not.
-const COMPONENT_LINKER: &str = "wasm-component-ld";
 
 /// A way to run cargo for the component's target.
 #[derive(Debug)]
@@ -55,7 +53,7 @@ impl WasmToolchain {
                 Way::Installed => return Ok(Self::Active),
                 Way::Rustup => {
                     rustup = Rustup::Refused;
-                    if let Err(error) = add_with_rustup(workspace) {
+                    if let Err(error) = rustup::add_target(workspace) {
                         eprintln!("rustup cannot add {WASM_TARGET}: {error}");
                         refusal.remember()?;
                     }
@@ -71,18 +69,17 @@ impl WasmToolchain {
         active: &ActiveToolchain,
         refusal: &Refusal,
     ) -> Result<Self> {
-        eprintln!(
-            "The component is compiled with Debian's Rust, which builds the standard library of {WASM_TARGET}."
-        );
+        eprintln!("Debian's Rust compiles the component, and the standard library along with it.");
         if refusal.is_remembered() {
-            eprintln!(
-                "(rustup could not add it; remove {} to ask again)",
-                refusal.file.display()
-            );
+            let file = refusal.file.display();
+            eprintln!("Rustup could not add it; it is asked again once {file} is removed.");
         }
         debian::ensure(workspace, DEBIAN_PACKAGES, DEBIAN_WHY).with_context(how_to_install)?;
         let linker = active.component_linker(workspace).with_context(|| {
-            format!("{COMPONENT_LINKER} is missing: it comes with Rust's own toolchains, or `cargo install {COMPONENT_LINKER}`")
+            format!(
+                "{COMPONENT_LINKER} is missing: the toolchains that rustup installs have it, and \
+                 `cargo install {COMPONENT_LINKER}` installs it alone"
+            )
         })?;
         Ok(Self::Debian { linker })
     }
@@ -91,38 +88,42 @@ impl WasmToolchain {
     pub(crate) fn cargo(&self, workspace: &Workspace, subcommand: &str) -> Command {
         match self {
             Self::Active => workspace.cargo(&[subcommand, "--target", WASM_TARGET]),
-            Self::Debian { linker } => {
-                // Cargo would look for its subcommands on the PATH first, and find the active toolchain's clippy there.
-                let program = if subcommand == "clippy" {
-                    "/usr/bin/cargo-clippy"
-                } else {
-                    "/usr/bin/cargo"
-                };
-                let mut command = workspace.command(program);
-                command.args([
-                    subcommand,
-                    "-Z",
-                    "build-std=std,panic_abort",
-                    "--target",
-                    WASM_TARGET,
-                ]);
-                command.env("CARGO", "/usr/bin/cargo");
-                command.env("RUSTC", "/usr/bin/rustc");
-                // Building the standard library is an unstable feature of cargo; the language stays the stable one.
-                command.env("RUSTC_BOOTSTRAP", "1");
-                // Both would take the place of the flags below; and only the target's code may see those.
-                command
-                    .env_remove("RUSTFLAGS")
-                    .env_remove("CARGO_ENCODED_RUSTFLAGS");
-                command.env("CARGO_TARGET_WASM32_WASIP2_LINKER", linker);
-                command.env(
-                    "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
-                    DEBIAN_FLAGS.join(" "),
-                );
-                command
-            }
+            Self::Debian { linker } => debian_cargo(workspace, subcommand, linker),
         }
     }
+}
+
+/// Debian's cargo, with a subcommand that compiles the standard library along with the workspace.
+fn debian_cargo(workspace: &Workspace, subcommand: &str, linker: &Path) -> Command {
+    let mut command = if subcommand == "clippy" {
+        // Cargo would look for its subcommands in rustup's directory first, and run the active toolchain's clippy.
+        let mut clippy = workspace.command("/usr/bin/cargo-clippy");
+        clippy.env("CARGO", "/usr/bin/cargo");
+        clippy
+    } else {
+        workspace.command("/usr/bin/cargo")
+    };
+    command.args([
+        subcommand,
+        "-Z",
+        "build-std=std,panic_abort",
+        "--target",
+        WASM_TARGET,
+    ]);
+    command.env("RUSTC", "/usr/bin/rustc");
+    // Building the standard library is an unstable feature of cargo; the component's code keeps to the stable ones, as
+    // it has to compile with other toolchains.
+    command.env("RUSTC_BOOTSTRAP", "1");
+    // Both would take the place of the flags below, which only the target's code may see.
+    command
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env("CARGO_TARGET_WASM32_WASIP2_LINKER", linker);
+    command.env(
+        "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
+        DEBIAN_FLAGS.join(" "),
+    );
+    command
 }
 
 /// Debian's standard library has no C library inside (`self-contained`): the one that is installed takes its place,
@@ -155,130 +156,6 @@ impl Way {
     }
 }
 
-/// What rustup can do here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rustup {
-    /// It is not installed.
-    Absent,
-    /// It has not been asked.
-    Ready,
-    /// It was asked for this toolchain's target, now or in an earlier run, and that did not help.
-    Refused,
-}
-
-impl Rustup {
-    fn look(workspace: &Workspace, refusal: &Refusal) -> Self {
-        let mut command = workspace.command("rustup");
-        command.arg("--version");
-        if !process::succeeds(command) {
-            Self::Absent
-        } else if refusal.is_remembered() {
-            Self::Refused
-        } else {
-            Self::Ready
-        }
-    }
-}
-
-/// Asks rustup for the target, and gives the line in which it says why not.
-fn add_with_rustup(workspace: &Workspace) -> Result<(), String> {
-    let mut command = workspace.command("rustup");
-    command.args(["target", "add", WASM_TARGET]);
-    eprintln!("$ {}", process::shown(&command));
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find_map(|line| line.strip_prefix("error: "));
-    Err(line.map_or_else(|| output.status.to_string(), str::to_owned))
-}
-
-/// The memory, in the target directory, that rustup could not add the target to this toolchain.
-///
-/// Without a network the question costs up to three minutes, too much for every run. Another toolchain, or another
-/// version of this one, is asked about anew.
-#[derive(Debug)]
-struct Refusal {
-    file: PathBuf,
-    toolchain: String,
-}
-
-impl Refusal {
-    fn of(workspace: &Workspace, active: &ActiveToolchain) -> Self {
-        Self {
-            file: workspace.target.join("rustup-refused-wasm32-wasip2"),
-            toolchain: format!("{} in {}\n", active.version, active.sysroot.display()),
-        }
-    }
-
-    fn is_remembered(&self) -> bool {
-        fs::read_to_string(&self.file).is_ok_and(|toolchain| toolchain == self.toolchain)
-    }
-
-    fn remember(&self) -> Result<()> {
-        if let Some(dir) = self.file.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        fs::write(&self.file, &self.toolchain).with_context(|| self.file.display().to_string())
-    }
-}
-
-/// The toolchain that `cargo` uses in the workspace.
-#[derive(Debug)]
-struct ActiveToolchain {
-    version: String,
-    sysroot: PathBuf,
-    host: String,
-}
-
-impl ActiveToolchain {
-    fn ask(workspace: &Workspace) -> Result<Self> {
-        let rustc = |args: &[&str]| {
-            let mut command = workspace.command("rustc");
-            command.args(args);
-            process::answer(command).context("rustc, asked about itself, gives no answer")
-        };
-        let version = rustc(&["--version"])?.trim_end().to_owned();
-        let printed = rustc(&["--print", "sysroot", "--print", "host-tuple"])?;
-        let mut lines = printed.lines();
-        let (Some(sysroot), Some(host)) = (lines.next(), lines.next()) else {
-            bail!("rustc, asked for its sysroot and host, prints {printed:?}");
-        };
-        Ok(Self {
-            version,
-            sysroot: sysroot.into(),
-            host: host.to_owned(),
-        })
-    }
-
-    fn has_wasm_std(&self) -> bool {
-        self.sysroot
-            .join("lib/rustlib")
-            .join(WASM_TARGET)
-            .join("lib")
-            .is_dir()
-    }
-
-    fn component_linker(&self, workspace: &Workspace) -> Option<PathBuf> {
-        let own = self
-            .sysroot
-            .join("lib/rustlib")
-            .join(&self.host)
-            .join("bin")
-            .join(COMPONENT_LINKER);
-        if own.is_file() {
-            return Some(own);
-        }
-        let mut on_path = workspace.command(COMPONENT_LINKER);
-        on_path.arg("--version");
-        process::succeeds(on_path).then(|| COMPONENT_LINKER.into())
-    }
-}
-
 fn how_to_install() -> String {
     format!(
         "the component needs the standard library of {WASM_TARGET}, which is not installed. Install it with \
@@ -306,26 +183,6 @@ mod tests {
         assert_eq!(Way::first_open(false, Rustup::Absent, true), Way::Debian);
         assert_eq!(Way::first_open(false, Rustup::Refused, false), Way::Closed);
         assert_eq!(Way::first_open(false, Rustup::Absent, false), Way::Closed);
-    }
-
-    #[test]
-    fn a_refusal_is_remembered_for_the_toolchain_it_was_about() {
-        let target = env::temp_dir().join(format!("reprise-xtask-refusal-{}", std::process::id()));
-        let workspace = Workspace {
-            root: target.clone(),
-            target: target.clone(),
-        };
-        let toolchain = |version: &str| ActiveToolchain {
-            version: version.to_owned(),
-            sysroot: "/toolchain".into(),
-            host: "any".to_owned(),
-        };
-        let refusal = Refusal::of(&workspace, &toolchain("rustc 1.95.0"));
-        assert!(!refusal.is_remembered());
-        refusal.remember().unwrap();
-        assert!(Refusal::of(&workspace, &toolchain("rustc 1.95.0")).is_remembered());
-        assert!(!Refusal::of(&workspace, &toolchain("rustc 1.96.0")).is_remembered());
-        fs::remove_dir_all(&target).unwrap();
     }
 
     #[test]
