@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -12,6 +13,12 @@ use crate::workspace::Workspace;
 
 /// The component must be smaller than this: every instance that an edge starts loads it.
 const SIZE_LIMIT_BYTES: u64 = 1_000_000;
+
+/// The package of our host.
+const HOST_PACKAGE: &str = "reprise-host";
+
+/// The profile that our host is built and tested with, and by its name also the directory of what comes out of it.
+const HOST_PROFILE: &str = "release";
 
 /// `cargo xtask wasm`.
 pub(crate) fn wasm(workspace: &Workspace) -> Result<()> {
@@ -42,20 +49,38 @@ pub(crate) fn component(workspace: &Workspace, toolchain: &WasmToolchain) -> Res
     Ok(())
 }
 
-/// Builds the guest of the host's tests, a package of its own, where there is one.
-pub(crate) fn guest(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<Option<PathBuf>> {
+/// The manifest of the component that the host's tests serve, a package of its own, where there is one.
+pub(crate) fn guest_manifest(workspace: &Workspace) -> Option<PathBuf> {
     let manifest = workspace.root.join("tools/host/tests/guest/Cargo.toml");
-    if !manifest.exists() {
-        return Ok(None);
-    }
+    manifest.is_file().then_some(manifest)
+}
+
+/// Builds that component, and tells where it is.
+pub(crate) fn guest(
+    workspace: &Workspace,
+    toolchain: &WasmToolchain,
+    manifest: &Path,
+) -> Result<PathBuf> {
     let mut cargo = toolchain.cargo(workspace, "build");
-    cargo.arg("--release").arg("--manifest-path").arg(&manifest);
+    cargo.arg("--release").arg("--manifest-path").arg(manifest);
     process::run(cargo)?;
-    let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+    let text = fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
     let name = package_name(&text)
         .with_context(|| format!("no package name in {}", manifest.display()))?;
-    Ok(Some(
-        workspace.wasm_output(&format!("{}.wasm", name.replace('-', "_"))),
+    Ok(workspace.wasm_output(&format!("{}.wasm", name.replace('-', "_"))))
+}
+
+/// Builds our host, and tells where it is.
+pub(crate) fn host(workspace: &Workspace) -> Result<PathBuf> {
+    process::run(host_command(workspace, "build"))?;
+    let program = format!("{HOST_PACKAGE}{}", std::env::consts::EXE_SUFFIX);
+    Ok(workspace.target.join(HOST_PROFILE).join(program))
+}
+
+/// `cargo` with a subcommand for our host.
+pub(crate) fn host_command(workspace: &Workspace, subcommand: &str) -> Command {
+    workspace.cargo(&format!(
+        "{subcommand} --profile {HOST_PROFILE} --package {HOST_PACKAGE}"
     ))
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -22,63 +23,74 @@ pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<()> {
 }
 
 fn quick_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    let cargo = |args: &[&str]| workspace.cargo(args);
-    steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
-    steps.run(
-        "lints",
-        cargo(&["clippy", "--all-targets", "--", "-D", "warnings"]),
-    )?;
-    steps.run("tests", cargo(&["test"]))
+    let cargo = |arguments: &str| workspace.cargo(arguments);
+    steps.run("formatting", cargo("fmt --all --check"))?;
+    steps.run("lints", cargo("clippy --all-targets -- -D warnings"))?;
+    steps.run("tests", cargo("test"))
 }
 
 fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
-    let cargo = |args: &[&str]| workspace.cargo(args);
-    steps.run("formatting", cargo(&["fmt", "--all", "--check"]))?;
-    steps.run(
-        "lints",
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    )?;
+    let cargo = |arguments: &str| workspace.cargo(arguments);
+    steps.run("formatting", cargo("fmt --all --check"))?;
+    let lints = cargo("clippy --workspace --all-targets -- -D warnings");
+    steps.run("lints", lints)?;
     let toolchain = steps.check("wasm toolchain", || WasmToolchain::prepare(workspace))?;
-    let mut wasm_lints = toolchain.cargo(workspace, "clippy");
-    wasm_lints.args(["--release", "--", "-D", "warnings"]);
-    steps.run("lints of the component", wasm_lints)?;
-    steps.run("tests", cargo(&["test"]))?;
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps"]);
-    docs.env("RUSTDOCFLAGS", "-D warnings");
-    steps.run("documentation", docs)?;
+    let lints = wasm_lints(workspace, &toolchain, None);
+    steps.run("lints of the component", lints)?;
+    steps.run("tests", cargo("test"))?;
+    let mut documentation = cargo("doc --workspace --no-deps");
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    steps.run("documentation", documentation)?;
     steps.check("component", || build::component(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("size", || build::check_size(workspace))?;
-    steps.check("redis-server", || ensure_redis(workspace))?;
-    steps.check("host and end-to-end tests", || {
-        process::run(host_tests(workspace, &toolchain)?)
-    })?;
-    steps.run(
-        "tests of these commands",
-        cargo(&["test", "--package", "xtask"]),
-    )
-}
-
-/// The tests that start the host, with what they serve named in the environment.
-fn host_tests(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<Command> {
-    let guest = build::guest(workspace, toolchain)?;
-    let mut tests = workspace.cargo(&["test", "--release", "--package", "reprise-host"]);
-    tests.env("REPRISE_WASM", workspace.component());
-    tests.env("REPRISE_MANIFEST", workspace.manifest());
-    if let Some(guest) = guest {
-        tests.env("REPRISE_GUEST_WASM", guest);
+    let mut host_tests = build::host_command(workspace, "test");
+    host_tests.env("REPRISE_WASM", workspace.component());
+    host_tests.env("REPRISE_MANIFEST", workspace.manifest());
+    if let Some(manifest) = build::guest_manifest(workspace) {
+        let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
+        host_tests.env("REPRISE_GUEST_WASM", guest);
     }
-    Ok(tests)
+    steps.check("redis-server", || ensure_redis(workspace))?;
+    steps.run("host and end-to-end tests", host_tests)?;
+    // Last, so that a log ends in what a test runner says of its tests.
+    steps.run("tests of these commands", cargo("test --package xtask"))
 }
 
-/// The end-to-end tests run a Redis of their own.
+/// Checks and builds the component that the host's tests serve: no check of the workspace reaches that package.
+fn guest_checks(
+    workspace: &Workspace,
+    steps: &mut Steps,
+    toolchain: &WasmToolchain,
+    manifest: &Path,
+) -> Result<PathBuf> {
+    let mut formatting = workspace.cargo("fmt --check --manifest-path");
+    formatting.arg(manifest);
+    steps.run("formatting of the test guest", formatting)?;
+    let lints = wasm_lints(workspace, toolchain, Some(manifest));
+    steps.run("lints of the test guest", lints)?;
+    steps.check("test guest", || {
+        build::guest(workspace, toolchain, manifest)
+    })
+}
+
+/// Clippy for the component's target: natively it never sees the code that only the component has.
+fn wasm_lints(
+    workspace: &Workspace,
+    toolchain: &WasmToolchain,
+    manifest: Option<&Path>,
+) -> Command {
+    let mut clippy = toolchain.cargo(workspace, "clippy");
+    // The profile of the build that follows, which then finds the build scripts and macros compiled.
+    clippy.arg("--release");
+    if let Some(manifest) = manifest {
+        clippy.arg("--manifest-path").arg(manifest);
+    }
+    clippy.args(["--", "-D", "warnings"]);
+    clippy
+}
+
+/// The end-to-end tests start a Redis of their own, which only takes the program.
 fn ensure_redis(workspace: &Workspace) -> Result<()> {
     let is_there = || {
         let mut command = workspace.command("redis-server");
@@ -92,7 +104,7 @@ fn ensure_redis(workspace: &Workspace) -> Result<()> {
         debian::ensure(
             workspace,
             &["redis-server"],
-            "the end-to-end tests run a Redis of their own",
+            "the end-to-end tests start a Redis of their own",
         )?;
     }
     let version = is_there().context("redis-server is installed, but does not start")?;

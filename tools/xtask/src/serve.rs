@@ -20,9 +20,7 @@ pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
         spin.arg("up");
         spin
     } else {
-        process::run(workspace.cargo(&["build", "--release", "--package", "reprise-host"]))?;
-        let name = format!("reprise-host{}", std::env::consts::EXE_SUFFIX);
-        workspace.command(workspace.target.join("release").join(name))
+        workspace.command(build::host(workspace)?)
     };
     server.args(arguments);
     become_the(server)

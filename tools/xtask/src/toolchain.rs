@@ -87,7 +87,7 @@ impl WasmToolchain {
     /// `cargo` with a subcommand that compiles for the component's target.
     pub(crate) fn cargo(&self, workspace: &Workspace, subcommand: &str) -> Command {
         match self {
-            Self::Active => workspace.cargo(&[subcommand, "--target", WASM_TARGET]),
+            Self::Active => workspace.cargo(&format!("{subcommand} --target {WASM_TARGET}")),
             Self::Debian { linker } => debian_cargo(workspace, subcommand, linker),
         }
     }

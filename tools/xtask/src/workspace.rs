@@ -57,10 +57,10 @@ impl Workspace {
         command
     }
 
-    /// A `cargo` command of the active toolchain.
-    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+    /// A `cargo` command of the active toolchain, its arguments separated by spaces.
+    pub(crate) fn cargo(&self, arguments: &str) -> Command {
         let mut command = self.command("cargo");
-        command.args(args);
+        command.args(arguments.split_whitespace());
         command
     }
 
