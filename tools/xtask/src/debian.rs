@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::process;
 use crate::workspace::Workspace;
@@ -31,20 +31,14 @@ pub(crate) fn ensure(workspace: &Workspace, packages: &[&str], why: &str) -> Res
     };
     eprintln!("Installing the Debian packages {names}: {why}.");
     // A list that cannot be renewed, perhaps of a source that has none of these packages, need not be in the way.
-    if let Err(error) = process::run(rights.apt_get(workspace, &["update", "--quiet"])) {
+    if let Err(error) = process::run(rights.apt_get(workspace, "update --quiet")) {
         eprintln!("{error:#}; going on with the lists that are there");
     }
     // `--no-remove`: where a package conflicts with one that the user has, that one stays and this fails.
-    let mut install = vec![
-        "install",
-        "--quiet",
-        "--yes",
-        "--no-remove",
-        "--no-install-recommends",
-    ];
-    install.extend(&missing);
-    process::run(rights.apt_get(workspace, &install))
-        .with_context(|| format!("cannot install {names}"))
+    process::run(rights.apt_get(
+        workspace,
+        &format!("install --quiet --yes --no-remove --no-install-recommends {names}"),
+    ))
 }
 
 fn is_installed(workspace: &Workspace, package: &str) -> bool {
@@ -72,17 +66,16 @@ impl Rights {
         process::succeeds(sudo).then_some(Self::Sudo)
     }
 
-    fn apt_get(self, workspace: &Workspace, args: &[&str]) -> Command {
-        // Through `env` in both cases: sudo would drop a variable that is only set for it.
-        let env = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
-        let mut words = match self {
-            Self::Root => Vec::new(),
-            Self::Sudo => vec!["sudo", "--non-interactive"],
+    /// `apt-get`, its arguments separated by spaces.
+    fn apt_get(self, workspace: &Workspace, arguments: &str) -> Command {
+        // `env` within sudo, which would drop a variable that is only set around it.
+        let (program, before) = match self {
+            Self::Root => ("env", ""),
+            Self::Sudo => ("sudo", "--non-interactive env "),
         };
-        words.extend(env);
-        words.extend(args);
-        let mut command = workspace.command(words[0]);
-        command.args(&words[1..]);
+        let line = format!("{before}DEBIAN_FRONTEND=noninteractive apt-get {arguments}");
+        let mut command = workspace.command(program);
+        command.args(line.split_whitespace());
         command
     }
 }
@@ -137,7 +130,7 @@ mod tests {
             root: "/".into(),
             target: "/".into(),
         };
-        let shown = |rights: Rights| process::shown(&rights.apt_get(&workspace, &["update"]));
+        let shown = |rights: Rights| process::shown(&rights.apt_get(&workspace, "update"));
         assert_eq!(
             shown(Rights::Root),
             "env DEBIAN_FRONTEND=noninteractive apt-get update"

@@ -158,8 +158,8 @@ impl Way {
 
 fn how_to_install() -> String {
     format!(
-        "the component needs the standard library of {WASM_TARGET}, which is not installed. Install it with \
-         `rustup target add {WASM_TARGET}`; or, on Debian, as root: `apt-get install {}`",
+        "the component needs the standard library of {WASM_TARGET}: install it with `rustup target add {WASM_TARGET}` \
+         or, on Debian, as root, `apt-get install {}`",
         DEBIAN_PACKAGES.join(" ")
     )
 }
