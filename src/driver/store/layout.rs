@@ -95,8 +95,10 @@ pub(super) async fn agree<K: Kv>(
 ) -> Result<Layout, StoreError> {
     for _ in 0..limits::MAX_TURNS {
         let found = read(kv).await?;
-        if let Word::Value(value @ (..0 | 1..)) = found {
-            return Ok(Layout::from_word(value)?);
+        match found {
+            // Not there, or created and not yet used.
+            Word::Absent | Word::Value(0) => {}
+            Word::Value(value) => return Ok(Layout::from_word(value)?),
         }
         let creation = probe(kv, entropy).await?;
         let bucket_bits = bucket_bits.min(limits::MAX_BUCKET_BITS);
