@@ -1,3 +1,4 @@
 //! Reprise makes a POST safe to repeat.
 
+pub mod driver;
 pub mod machine;

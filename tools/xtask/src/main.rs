@@ -1,2 +1,50 @@
-//! Placeholder for the first build of the workspace.
-fn main() {}
+//! The development commands of Reprise, run as `cargo xtask …`.
+//!
+//! `up` and `test` are the two commands that a newcomer types: they install what the machine lacks, say what they
+//! install and why, and end in a served address or in a verdict. Everything that a script or a CI job would otherwise
+//! have to know about building the component is here, and nowhere else.
+//!
+//! Messages about progress go to the standard error, results to the standard output.
+
+mod args;
+mod build;
+mod checks;
+mod debian;
+mod imports;
+mod process;
+mod rustc;
+mod rustup;
+mod serve;
+mod spin;
+mod toolchain;
+mod workspace;
+
+use std::process::ExitCode;
+
+use args::Task;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let task = args::parse(std::env::args_os().skip(1))?;
+    let workspace = Workspace::locate()?;
+    match task {
+        Task::Help => {
+            print!("{}", args::USAGE);
+            Ok(())
+        }
+        Task::Up(options) => serve::up(&workspace, &options),
+        Task::Wasm => build::wasm(&workspace),
+        Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Test { quick } => checks::test(&workspace, quick),
+    }
+}

@@ -1,0 +1,52 @@
+//! The primitives of a key-value store, call for call as `wasi:keyvalue@0.2.0-draft2` offers them.
+//!
+//! Nothing here promises more than the interface does, and the interface's implementations promise less than it
+//! says: see [`super::store`] for what is made of it.
+
+use std::fmt;
+
+/// A store failed, or could not be reached. Whether a write took effect is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvError(pub String);
+
+impl fmt::Display for KvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key-value store: {}", self.0)
+    }
+}
+
+impl std::error::Error for KvError {}
+
+/// Why a swap did not report success. Neither case says that the value was not written.
+#[derive(Debug)]
+pub enum SwapError<C> {
+    /// The store says that the value had changed, and hands a handle that has read the current one.
+    CasFailed(C),
+    /// The store failed.
+    Store(KvError),
+}
+
+/// An open key-value store.
+#[expect(
+    async_fn_in_trait,
+    reason = "a component is single-threaded: no future here is ever sent to another thread"
+)]
+pub trait Kv {
+    /// A pending compare-and-swap of one key.
+    type Cas;
+
+    /// The value of a key, or `None` when it is absent.
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError>;
+    /// Writes a value whatever was there.
+    async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError>;
+    /// Removes a key whatever was there; an absent key is no error.
+    async fn delete(&self, key: &str) -> Result<(), KvError>;
+    /// Adds to a counter and answers the sum; an absent key counts as 0 and is created.
+    async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError>;
+    /// Starts a compare-and-swap of one key.
+    async fn cas(&self, key: &str) -> Result<Self::Cas, KvError>;
+    /// Reads the value that a swap of this handle will compare with.
+    async fn current(&self, cas: &Self::Cas) -> Result<Option<Vec<u8>>, KvError>;
+    /// Writes a value if the key still holds what [`Kv::current`] read.
+    async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>>;
+}

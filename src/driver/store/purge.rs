@@ -1,0 +1,180 @@
+//! Purge and walk: expired records give their space back, and every bucket is visited within a bounded time.
+
+use super::identity::Link;
+use super::node::{Walk, Walked};
+use super::word::{Word, WordSwap, bucket_key};
+use super::{Pointer, Store, StoreError, limits};
+use crate::driver::entropy::Entropy;
+use crate::driver::kv::Kv;
+
+/// The key of the word that says which bucket the walk visits next.
+const CURSOR_KEY: &str = "w/walk";
+
+/// How much one call to [`Store::purge`] may do.
+#[derive(Debug, Clone, Copy)]
+pub struct PurgeLimits {
+    /// Nodes to delete. The last bucket may exceed it by what one bucket holds.
+    pub nodes: usize,
+    /// How long after its expiry a record is purged, in milliseconds.
+    pub grace_ms: u64,
+}
+
+/// Consecutive buckets, the first following the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buckets {
+    /// The first one.
+    pub first: u32,
+    /// How many they are.
+    pub count: u32,
+}
+
+/// What a purge did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Purged {
+    /// Buckets that were visited.
+    pub buckets: u32,
+    /// Records that were seen and kept.
+    pub kept: usize,
+    /// Records that were deleted.
+    pub deleted: usize,
+}
+
+/// The walk's cursor. The nonce tells the writers apart: two that take the same buckets must not both believe to
+/// have won, and a cursor that comes round must not look untouched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    next: u32,
+    nonce: u64,
+}
+
+impl Cursor {
+    const NEXT_BITS: u32 = limits::MAX_BUCKET_BITS as u32;
+
+    fn encode(self) -> i64 {
+        (self.nonce << Self::NEXT_BITS | u64::from(self.next)).cast_signed()
+    }
+
+    fn decode(value: i64) -> Self {
+        let value = value.cast_unsigned();
+        let next = value & ((1 << Self::NEXT_BITS) - 1);
+        let next = u32::try_from(next).expect("a bucket has fewer bits than a u32");
+        Self {
+            next,
+            nonce: value >> Self::NEXT_BITS,
+        }
+    }
+}
+
+impl<K: Kv> Store<K> {
+    /// Takes the next buckets of the walk for the caller to visit. Callers that overlap take different ones.
+    ///
+    /// One write. Buckets whose visitor dies are visited in the next round, so every bucket is visited in bounded time.
+    pub async fn take_buckets(
+        &self,
+        count: u32,
+        entropy: &mut Entropy,
+    ) -> Result<Buckets, StoreError> {
+        let total = self.layout.buckets();
+        let count = count.min(total);
+        for _ in 0..limits::MAX_TURNS {
+            let word = self.read_word(CURSOR_KEY).await?;
+            let first = match word {
+                Word::Absent => 0,
+                Word::Value(cursor) => Cursor::decode(cursor).next % total,
+            };
+            let next = (first + count) % total;
+            let cursor = Cursor {
+                next,
+                nonce: entropy.next_u64(),
+            };
+            if self.swap_word(CURSOR_KEY, word, cursor.encode()).await? == WordSwap::Won {
+                return Ok(Buckets { first, count });
+            }
+        }
+        Err(StoreError::Contended)
+    }
+
+    /// Purges these buckets of the records that expired the grace period or longer before `now_ms`.
+    ///
+    /// One write a bucket that has something to purge, and one a deleted record.
+    pub async fn purge(
+        &self,
+        buckets: Buckets,
+        limits: PurgeLimits,
+        now_ms: u64,
+    ) -> Result<Purged, StoreError> {
+        let mut purged = Purged::default();
+        for step in 0..buckets.count {
+            if purged.deleted >= limits.nodes {
+                break;
+            }
+            let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
+            let one = self
+                .purge_bucket(bucket, now_ms.saturating_sub(limits.grace_ms))
+                .await?;
+            purged.buckets += 1;
+            purged.kept += one.kept;
+            purged.deleted += one.deleted;
+        }
+        Ok(purged)
+    }
+
+    /// Cuts the tail of records that expired at or before `deadline_ms` off one bucket and deletes it, and whatever
+    /// an earlier purge of the bucket has cut off and not lived to delete.
+    async fn purge_bucket(&self, bucket: u32, deadline_ms: u64) -> Result<Purged, StoreError> {
+        let key = bucket_key(bucket);
+        for _ in 0..limits::MAX_TURNS {
+            let head = self.read_word(&key).await?;
+            let mut chain: Vec<(Pointer, u64)> = Vec::new();
+            let walked = self
+                .walk(head.link(&key)?, |node| {
+                    chain.push((node.pointer(), node.expires_at_ms()));
+                    Walk::On
+                })
+                .await?;
+            let Walked::Whole(end) = walked else { continue };
+            let last_kept = chain
+                .iter()
+                .rposition(|(_, expires_at_ms)| *expires_at_ms > deadline_ms);
+            let kept = last_kept.map_or(0, |at| at + 1);
+            let Some((tail, _)) = chain.get(kept).copied() else {
+                return self.delete_remains(end, kept).await;
+            };
+            let cut = match last_kept {
+                Some(at) => self.cut_after(chain[at].0, tail).await?,
+                None => {
+                    let to = Link::Cut(tail).raw().cast_signed();
+                    self.swap_word(&key, head, to).await? == WordSwap::Won
+                }
+            };
+            if cut {
+                return self.delete_remains(Link::Cut(tail), kept).await;
+            }
+        }
+        Err(StoreError::Contended)
+    }
+
+    /// Deletes what a cut link leads to. The oldest goes first, so that the link leads to the rest until the end.
+    async fn delete_remains(&self, link: Link, kept: usize) -> Result<Purged, StoreError> {
+        let mut remains = Vec::new();
+        let mut at = link.remains();
+        while let Some(pointer) = at {
+            let Some(node) = self.read_node(pointer).await? else {
+                break;
+            };
+            remains.push(pointer);
+            at = node
+                .next
+                .remains()
+                .filter(|_| remains.len() < limits::MAX_CHAIN);
+        }
+        for pointer in remains.iter().rev() {
+            self.kv.delete(&pointer.key()).await?;
+        }
+        Ok(Purged {
+            buckets: 1,
+            kept,
+            deleted: remains.len(),
+        })
+    }
+}

@@ -1,0 +1,545 @@
+//! The histories that the explorer covers completely, each on every store, with one crash and with one fault.
+
+use crate::explorer::{End, Report, Scenario, Task, Told, explore};
+use crate::invariants::{Snapshot, check};
+use crate::model::{Client, Model, Rules, World, run};
+use reprise::driver::entropy::Entropy;
+use reprise::driver::store::{
+    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Store, StoreError,
+    Updated,
+};
+use uuid::Uuid;
+
+pub const NOW_MS: u64 = 1_800_000_000_000;
+const ALL_RULES: [Rules; 4] = [Rules::Sqlite, Rules::Redis, Rules::Dynamo, Rules::Plain];
+
+/// A key's identity.
+fn identity(number: u32) -> Identity {
+    Identity::of_key(&[0; 32], "test", &format!("key-{number}"))
+}
+
+/// An empty store that knows its layout. With no bucket bits there is one bucket, so that everybody meets.
+fn laid_out(rules: Rules, clients: usize, bucket_bits: u8) -> (Model, Layout) {
+    let world = World::direct(Model::new(rules, clients));
+    let client = Client { world, id: 0 };
+    let store = run(Store::open(
+        client.clone(),
+        bucket_bits,
+        &mut Entropy::from_seed([100; 32]),
+    ));
+    let layout = store.expect("a model can be laid out").layout();
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    (model, layout)
+}
+
+/// The store with one more record in it, and that record's id.
+fn with_record(model: &Model, layout: Layout, key: u32, expires_at_ms: u64) -> (Model, Uuid) {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let seed = u8::try_from(key).expect("few keys");
+    let mut entropy = Entropy::from_seed([150 + seed; 32]);
+    let id = entropy.next_uuid(NOW_MS);
+    let payload = b"0".to_vec();
+    let new = NewRecord {
+        id,
+        identity: identity(key),
+        expires_at_ms,
+        payload,
+    };
+    let store = Store::with_layout(client.clone(), layout);
+    // The record is created before anything expires.
+    let created = run(store.create(&new, 0, &mut entropy)).expect("a direct world does not fail");
+    assert!(
+        matches!(created, Created::New(_)),
+        "the start of a scenario creates its records"
+    );
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    (model, id)
+}
+
+fn told<T>(result: Result<T, StoreError>, tell: impl FnOnce(T) -> Told) -> Told {
+    match result {
+        Ok(value) => tell(value),
+        Err(error) => Told::Failed(error),
+    }
+}
+
+fn seed(client: &Client) -> Entropy {
+    Entropy::from_seed([u8::try_from(client.id).expect("few clients") + 1; 32])
+}
+
+fn creator(layout: Layout, key: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        let id = entropy.next_uuid(NOW_MS);
+        let new = NewRecord {
+            id,
+            identity: identity(key),
+            expires_at_ms: NEVER,
+            payload: vec![1],
+        };
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            told(
+                store.create(&new, NOW_MS, &mut entropy).await,
+                |created| match created {
+                    Created::New(node) => Told::Created(node.id()),
+                    Created::Exists(node) => Told::Exists(node.id()),
+                },
+            )
+        })
+    }
+}
+
+/// A client that finds the store as it is, lays it out if need be, and creates.
+fn first_user(key: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let layout = match Store::open(client.clone(), 0, &mut entropy).await {
+                Ok(store) => store.layout(),
+                Err(error) => return Told::Failed(error),
+            };
+            creator(layout, key)(client).await
+        })
+    }
+}
+
+/// A client that purges the bucket.
+fn purger(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let limits = PurgeLimits {
+                nodes: 100,
+                grace_ms: 0,
+            };
+            let bucket = Buckets { first: 0, count: 1 };
+            told(store.purge(bucket, limits, NOW_MS).await, |_| Told::Purged)
+        })
+    }
+}
+
+/// A client that takes one bucket of the walk.
+fn walker(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            told(store.take_buckets(1, &mut entropy).await, |buckets| {
+                Told::Took(buckets.first)
+            })
+        })
+    }
+}
+
+/// A client that adds 1 to the number in a record, `times` times, from whatever it finds there.
+fn updater(layout: Layout, id: Uuid, times: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let mut made = 0;
+            while made < times {
+                let node = match store.load(id, NOW_MS).await {
+                    Ok(Some(node)) => node,
+                    Ok(None) => return Told::Gone,
+                    Err(error) => return Told::Failed(error),
+                };
+                let number: u32 = number(node.payload());
+                let payload = (number + 1).to_string().into_bytes();
+                let change = Change {
+                    payload,
+                    expires_at_ms: node.expires_at_ms(),
+                };
+                match store.update(&node, change, NOW_MS, &mut entropy).await {
+                    Ok(Updated::Applied(_)) => made += 1,
+                    Ok(Updated::Conflict(_)) => {}
+                    Ok(Updated::Gone) => return Told::Gone,
+                    Err(error) => return Told::Failed(error),
+                }
+            }
+            Told::Updated(made)
+        })
+    }
+}
+
+/// A client whose clock is behind: it read a failed record before its expiry, and makes it run again after.
+fn reviver(layout: Layout, id: Uuid) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let node = match store.load(id, NOW_MS - 2_000).await {
+                Ok(Some(node)) => node,
+                Ok(None) => return Told::Gone,
+                Err(error) => return Told::Failed(error),
+            };
+            let change = Change {
+                payload: b"1".to_vec(),
+                expires_at_ms: NEVER,
+            };
+            told(
+                store
+                    .update(&node, change, NOW_MS - 2_000, &mut entropy)
+                    .await,
+                |updated| match updated {
+                    Updated::Applied(_) => Told::Exists(id),
+                    Updated::Conflict(_) | Updated::Gone => Told::Gone,
+                },
+            )
+        })
+    }
+}
+
+fn number(payload: &[u8]) -> u32 {
+    std::str::from_utf8(payload)
+        .expect("decimal")
+        .parse()
+        .expect("decimal")
+}
+
+/// How often a client of this end says that it updated.
+fn updates(told: Option<&Told>) -> Option<u32> {
+    match told {
+        Some(Told::Updated(times)) => Some(*times),
+        _ => None,
+    }
+}
+
+/// The number in the record lies between the updates that clients were told of and those that were ever tried.
+fn check_count(end: &End, snapshot: &Snapshot, id: Uuid, tried: u32) -> Result<(), String> {
+    let node = snapshot
+        .nodes
+        .values()
+        .find(|node| node.id == id)
+        .ok_or("the record is gone")?;
+    let made: u32 = end
+        .told
+        .iter()
+        .filter_map(|told| updates(told.as_ref()))
+        .sum();
+    let (count, lost) = (
+        number(&node.payload),
+        u32::from(end.crashes) + u32::from(end.faults),
+    );
+    let bounds = if lost == 0 { made..=made } else { made..=tried };
+    if bounds.contains(&count) {
+        Ok(())
+    } else {
+        Err(format!("{made} updates were made, {count} are there"))
+    }
+}
+
+/// How many clients were told that they created.
+fn creations(end: &End) -> usize {
+    end.told
+        .iter()
+        .flatten()
+        .filter(|told| matches!(told, Told::Created(_)))
+        .count()
+}
+
+/// Of creators that were all answered, exactly one created.
+fn check_one_creates(end: &End) -> Result<(), String> {
+    if end.crashes == 0 && end.faults == 0 && creations(end) != 1 {
+        return Err(format!(
+            "{} clients created: {:?}",
+            creations(end),
+            end.told
+        ));
+    }
+    Ok(())
+}
+
+/// Explores with one crash, with one fault, and with one of each, and prints what was seen.
+fn cover(scenario: Scenario<'_>) {
+    cover_with(&[(1, 0), (0, 1), (1, 1)], scenario);
+}
+
+/// Explores with each of these numbers of crashes and faults.
+fn cover_with(budgets: &[(u8, u8)], mut scenario: Scenario<'_>) {
+    for (crashes, faults) in budgets {
+        (scenario.crashes, scenario.faults) = (*crashes, *faults);
+        let report = explore(&scenario);
+        print(&scenario, &report);
+        assert_eq!(report.violation, None, "{}", scenario.name);
+        assert!(
+            report.schedules > 1,
+            "{} has one schedule only",
+            scenario.name
+        );
+    }
+}
+
+fn print(scenario: &Scenario<'_>, report: &Report) {
+    println!(
+        "{:?}: {}, {} crash, {} fault: {} schedules, {} states",
+        scenario.start.rules(),
+        scenario.name,
+        scenario.crashes,
+        scenario.faults,
+        report.schedules,
+        report.states,
+    );
+}
+
+fn scenario<'a>(
+    name: &'a str,
+    start: Model,
+    clients: &'a [&'a dyn Fn(Client) -> Task],
+    check: &'a dyn Fn(&End) -> Result<(), String>,
+) -> Scenario<'a> {
+    Scenario {
+        name,
+        start,
+        clients,
+        crashes: 0,
+        faults: 0,
+        check,
+    }
+}
+
+#[test]
+fn two_creators_of_one_key() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let create = creator(layout, 0);
+        cover(scenario(
+            "two creators of one key",
+            start,
+            &[&create, &create],
+            &|end| {
+                check(end, &[identity(0)], NOW_MS)?;
+                check_one_creates(end)
+            },
+        ));
+    }
+}
+
+#[test]
+fn three_creators_of_one_key() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 3, 0);
+        let create = creator(layout, 0);
+        cover(scenario(
+            "three creators of one key",
+            start,
+            &[&create, &create, &create],
+            &|end| {
+                check(end, &[identity(0)], NOW_MS)?;
+                check_one_creates(end)
+            },
+        ));
+    }
+}
+
+#[test]
+fn two_creators_of_two_keys_in_one_bucket() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (one, two) = (creator(layout, 0), creator(layout, 1));
+        cover(scenario(
+            "two keys in one bucket",
+            start,
+            &[&one, &two],
+            &|end| {
+                check(end, &[identity(0), identity(1)], NOW_MS)?;
+                if end.crashes == 0 && end.faults == 0 && creations(end) != 2 {
+                    return Err("a key was not created".to_owned());
+                }
+                Ok(())
+            },
+        ));
+    }
+}
+
+#[test]
+fn creator_and_purger() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        // Oldest first: two records whose time is over, a live one between the purge and the creator.
+        let (start, _) = with_record(&start, layout, 1, NOW_MS - 1);
+        let (start, _) = with_record(&start, layout, 2, NOW_MS - 1);
+        let (start, live) = with_record(&start, layout, 3, NOW_MS + 1);
+        let (create, purge) = (creator(layout, 0), purger(layout));
+        cover(scenario(
+            "creator and purger",
+            start,
+            &[&create, &purge],
+            &|end| {
+                let snapshot = check(end, &[identity(0), identity(3)], NOW_MS)?;
+                if snapshot.live(&identity(3), NOW_MS) != [live] {
+                    return Err("the purge took a live record".to_owned());
+                }
+                let whole = end.crashes == 0 && end.faults == 0;
+                if whole && snapshot.nodes.len() != 2 {
+                    return Err(format!(
+                        "{} records are left of two live ones",
+                        snapshot.nodes.len()
+                    ));
+                }
+                Ok(())
+            },
+        ));
+    }
+}
+
+#[test]
+fn creator_of_an_expired_key_and_purger() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, _) = with_record(&start, layout, 1, NOW_MS - 1);
+        let (start, _) = with_record(&start, layout, 0, NOW_MS - 1);
+        let (create, purge) = (creator(layout, 0), purger(layout));
+        cover(scenario(
+            "creator of an expired key and purger",
+            start,
+            &[&create, &purge],
+            &|end| {
+                check(end, &[identity(0), identity(1)], NOW_MS)?;
+                check_one_creates(end)
+            },
+        ));
+    }
+}
+
+#[test]
+fn two_creators_of_an_expired_key() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, _) = with_record(&start, layout, 0, NOW_MS);
+        let create = creator(layout, 0);
+        cover(scenario(
+            "two creators of an expired key",
+            start,
+            &[&create, &create],
+            &|end| {
+                check(end, &[identity(0)], NOW_MS)?;
+                check_one_creates(end)
+            },
+        ));
+    }
+}
+
+#[test]
+fn creator_of_an_expired_key_and_a_slow_update_of_it() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, id) = with_record(&start, layout, 0, NOW_MS - 1_000);
+        let (create, revive) = (creator(layout, 0), reviver(layout, id));
+        cover(scenario(
+            "creator of an expired key and a slow update",
+            start,
+            &[&create, &revive],
+            &|end| check(end, &[identity(0)], NOW_MS).map(drop),
+        ));
+    }
+}
+
+#[test]
+fn two_updaters() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, id) = with_record(&start, layout, 0, NEVER);
+        let update = updater(layout, id, 2);
+        cover(scenario(
+            "two updaters",
+            start,
+            &[&update, &update],
+            &|end| {
+                let snapshot = check(end, &[identity(0)], NOW_MS)?;
+                check_count(end, &snapshot, id, 4)
+            },
+        ));
+    }
+}
+
+#[test]
+fn updater_and_purger() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, _) = with_record(&start, layout, 1, NOW_MS - 1);
+        let (start, id) = with_record(&start, layout, 0, NEVER);
+        let (update, purge) = (updater(layout, id, 2), purger(layout));
+        cover(scenario(
+            "updater and purger",
+            start,
+            &[&update, &purge],
+            &|end| {
+                let snapshot = check(end, &[identity(0)], NOW_MS)?;
+                check_count(end, &snapshot, id, 2)?;
+                let whole = end.crashes == 0 && end.faults == 0;
+                // The purge only moves a link: it fences nobody off.
+                if whole && end.told[0] != Some(Told::Updated(2)) {
+                    return Err(format!("the updater was told {:?}", end.told[0]));
+                }
+                Ok(())
+            },
+        ));
+    }
+}
+
+#[test]
+fn two_purgers() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (start, _) = with_record(&start, layout, 1, NOW_MS - 1);
+        let (start, live) = with_record(&start, layout, 0, NEVER);
+        let purge = purger(layout);
+        cover(scenario("two purgers", start, &[&purge, &purge], &|end| {
+            let snapshot = check(end, &[identity(0)], NOW_MS)?;
+            if snapshot.orphans() > 0 {
+                return Err(
+                    "a purge that died leaves nothing behind that the next cannot find".to_owned(),
+                );
+            }
+            if snapshot.live(&identity(0), NOW_MS) != [live] {
+                return Err("the purge took a live record".to_owned());
+            }
+            Ok(())
+        }));
+    }
+}
+
+#[test]
+fn two_walkers_take_different_buckets() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 1);
+        let walk = walker(layout);
+        // On Redis two walkers that only ever hear "failed" can lead each other on for long: one crash is enough there.
+        cover_with(
+            &[(1, 0)],
+            scenario("two walkers", start, &[&walk, &walk], &|end| {
+                check(end, &[], NOW_MS)?;
+                match end.told.as_slice() {
+                    [Some(Told::Took(one)), Some(Told::Took(two))] if one == two => {
+                        Err(format!("both took bucket {one}"))
+                    }
+                    _ => Ok(()),
+                }
+            }),
+        );
+    }
+}
+
+#[test]
+fn first_use_by_two_clients() {
+    for rules in ALL_RULES {
+        let start = Model::new(rules, 2);
+        let first = first_user(0);
+        cover(scenario(
+            "first use by two clients",
+            start,
+            &[&first, &first],
+            &|end| {
+                check(end, &[identity(0)], NOW_MS)?;
+                check_one_creates(end)
+            },
+        ));
+    }
+}

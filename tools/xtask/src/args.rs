@@ -1,0 +1,194 @@
+//! The command line of `cargo xtask`, parsed once into a [`Task`]. Nothing here acts.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use lexopt::{Arg, Parser, ValueExt as _};
+
+/// What `cargo xtask help` prints.
+pub(crate) const USAGE: &str = "\
+The development commands of Reprise.
+
+  cargo xtask up [--host] [--listen ADDR] [--state-dir DIR] [-- ARGS…]
+      Builds the component and serves it on http://127.0.0.1:3000, with `spin up` where a Spin of at least 4.1
+      is on the PATH and with the workspace's own host otherwise or with --host. ARGS go to the server as they are.
+  cargo xtask test [--quick]
+      Checks everything. --quick: formatting, lints and tests of the component's code, natively.
+  cargo xtask wasm
+      Builds the component and prints its path and size.
+  cargo xtask imports [--bless]
+      Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
+  cargo xtask help
+";
+
+/// Where `up` serves unless told otherwise.
+const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
+
+/// One command with its options.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Print [`USAGE`].
+    Help,
+    /// Build and serve.
+    Up(UpOptions),
+    /// Build only.
+    Wasm,
+    /// Compare the component's imports with the checked-in list, or replace the list.
+    Imports {
+        /// Write the list instead of comparing with it.
+        bless: bool,
+    },
+    /// Run the checks.
+    Test {
+        /// Only those that need neither wasm nor wasmtime.
+        quick: bool,
+    },
+}
+
+/// How `up` should serve.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UpOptions {
+    /// Use the workspace's own host even where a Spin is installed.
+    pub(crate) own_host: bool,
+    /// The address to listen on. The server is the one to parse it: Spin and our host both accept `ADDRESS:PORT`.
+    pub(crate) listen: String,
+    /// Where the server keeps its state, when not where it would by itself.
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Arguments for the server that this program does not know.
+    pub(crate) passed_on: Vec<OsString>,
+}
+
+impl Default for UpOptions {
+    fn default() -> Self {
+        Self {
+            own_host: false,
+            listen: DEFAULT_LISTEN.to_owned(),
+            state_dir: None,
+            passed_on: Vec::new(),
+        }
+    }
+}
+
+/// Parses the arguments that follow the program's name.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let (known, passed_on) = split_at_double_dash(args);
+    let mut parser = Parser::from_args(known);
+    let name = match parser.next()? {
+        None | Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Task::Help),
+        Some(Arg::Value(name)) => name.string()?,
+        Some(option @ (Arg::Long(_) | Arg::Short(_))) => return Err(option.unexpected().into()),
+    };
+    if name != "up" && !passed_on.is_empty() {
+        bail!("only `up` passes arguments on after `--`");
+    }
+    match name.as_str() {
+        "help" => Ok(Task::Help),
+        "up" => up(&mut parser, passed_on),
+        "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
+        "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
+        "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
+        other => bail!("no command `{other}`; `cargo xtask help` lists them"),
+    }
+}
+
+/// The arguments before the first `--`, and those after it.
+///
+/// The parser itself would take what follows `--` for values of ours, and an option there, meant for the server,
+/// must not be looked at.
+fn split_at_double_dash(mut args: Vec<OsString>) -> (Vec<OsString>, Vec<OsString>) {
+    let Some(at) = args.iter().position(|arg| arg == "--") else {
+        return (args, Vec::new());
+    };
+    let passed_on = args.split_off(at + 1);
+    args.truncate(at);
+    (args, passed_on)
+}
+
+fn up(parser: &mut Parser, passed_on: Vec<OsString>) -> Result<Task> {
+    let mut options = UpOptions {
+        passed_on,
+        ..UpOptions::default()
+    };
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("host") => options.own_host = true,
+            Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
+            Arg::Long("state-dir") => options.state_dir = Some(PathBuf::from(parser.value()?)),
+            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
+                return Err(other.unexpected()).context("arguments for the server go after `--`");
+            }
+        }
+    }
+    Ok(Task::Up(options))
+}
+
+/// Reads the rest of a command that knows at most one option, and tells whether that was given.
+fn flag(parser: &mut Parser, known: Option<&str>) -> Result<bool> {
+    let mut given = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long(name) if Some(name) == known => given = true,
+            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
+                return Err(other.unexpected().into());
+            }
+        }
+    }
+    Ok(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task, String> {
+        parse(line.split_whitespace().map(OsString::from)).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn each_command_with_and_without_its_options() {
+        assert_eq!(parsed(""), Ok(Task::Help));
+        assert_eq!(parsed("--help"), Ok(Task::Help));
+        assert_eq!(parsed("help"), Ok(Task::Help));
+        assert_eq!(parsed("wasm"), Ok(Task::Wasm));
+        assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
+        assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
+        assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
+        assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
+        assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));
+    }
+
+    #[test]
+    fn up_takes_its_own_options_and_leaves_the_rest_alone() {
+        let expected = UpOptions {
+            own_host: true,
+            listen: "127.0.0.1:4000".to_owned(),
+            state_dir: Some(PathBuf::from("state")),
+            passed_on: ["--listen", "-x", "--", "--host"]
+                .map(OsString::from)
+                .to_vec(),
+        };
+        assert_eq!(
+            parsed("up --listen=127.0.0.1:4000 --host --state-dir state -- --listen -x -- --host"),
+            Ok(Task::Up(expected))
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_its_name() {
+        for (line, named) in [
+            ("serve", "`serve`"),
+            ("--quick", "--quick"),
+            ("wasm --bless", "--bless"),
+            ("imports --quick", "--quick"),
+            ("test now", "now"),
+            ("up --variable a=b", "--variable"),
+            ("up --listen", "--listen"),
+            ("test -- --nocapture", "only `up`"),
+        ] {
+            let error = parsed(line).expect_err(line);
+            assert!(error.contains(named), "{line}: {error}");
+        }
+    }
+}

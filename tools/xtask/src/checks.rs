@@ -1,0 +1,183 @@
+//! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::toolchain::WasmToolchain;
+use crate::workspace::Workspace;
+use crate::{build, debian, process};
+
+/// Runs the checks and prints a summary of them, whichever way they end.
+pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<()> {
+    let mut steps = Steps::default();
+    let outcome = if quick {
+        quick_checks(workspace, &mut steps)
+    } else {
+        all_checks(workspace, &mut steps)
+    };
+    println!("{}", steps.summary());
+    outcome
+}
+
+fn quick_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let cargo = |arguments: &str| workspace.cargo(arguments);
+    steps.run("formatting", cargo("fmt --all --check"))?;
+    steps.run("lints", cargo("clippy --all-targets -- -D warnings"))?;
+    steps.run("tests", cargo("test"))
+}
+
+fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
+    let cargo = |arguments: &str| workspace.cargo(arguments);
+    steps.run("formatting", cargo("fmt --all --check"))?;
+    let lints = cargo("clippy --workspace --all-targets -- -D warnings");
+    steps.run("lints", lints)?;
+    let toolchain = steps.check("wasm toolchain", || WasmToolchain::prepare(workspace))?;
+    let lints = wasm_lints(workspace, &toolchain, None);
+    steps.run("lints of the component", lints)?;
+    steps.run("tests", cargo("test"))?;
+    let mut documentation = cargo("doc --workspace --no-deps");
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    steps.run("documentation", documentation)?;
+    steps.check("component", || build::component(workspace, &toolchain))?;
+    steps.check("imports", || build::check_imports(workspace))?;
+    steps.check("size", || build::check_size(workspace))?;
+    let mut host_tests = build::host_command(workspace, "test");
+    host_tests.env("REPRISE_WASM", workspace.component());
+    host_tests.env("REPRISE_MANIFEST", workspace.manifest());
+    if let Some(manifest) = build::guest_manifest(workspace) {
+        let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
+        host_tests.env("REPRISE_GUEST_WASM", guest);
+    }
+    steps.check("redis-server", || ensure_redis(workspace))?;
+    steps.run("host and end-to-end tests", host_tests)?;
+    // Last, so that a log ends in what a test runner says of its tests.
+    steps.run("tests of these commands", cargo("test --package xtask"))
+}
+
+/// Checks and builds the component that the host's tests serve: no check of the workspace reaches that package.
+fn guest_checks(
+    workspace: &Workspace,
+    steps: &mut Steps,
+    toolchain: &WasmToolchain,
+    manifest: &Path,
+) -> Result<PathBuf> {
+    let mut formatting = workspace.cargo("fmt --check --manifest-path");
+    formatting.arg(manifest);
+    steps.run("formatting of the test guest", formatting)?;
+    let lints = wasm_lints(workspace, toolchain, Some(manifest));
+    steps.run("lints of the test guest", lints)?;
+    steps.check("test guest", || {
+        build::guest(workspace, toolchain, manifest)
+    })
+}
+
+/// Clippy for the component's target: natively it never sees the code that only the component has.
+fn wasm_lints(
+    workspace: &Workspace,
+    toolchain: &WasmToolchain,
+    manifest: Option<&Path>,
+) -> Command {
+    let mut clippy = toolchain.cargo(workspace, "clippy");
+    // The profile of the build that follows, which then finds the build scripts and macros compiled.
+    clippy.arg("--release");
+    if let Some(manifest) = manifest {
+        clippy.arg("--manifest-path").arg(manifest);
+    }
+    clippy.args(["--", "-D", "warnings"]);
+    clippy
+}
+
+/// The end-to-end tests start a Redis of their own, which only takes the program.
+fn ensure_redis(workspace: &Workspace) -> Result<()> {
+    let is_there = || {
+        let mut command = workspace.command("redis-server");
+        command.arg("--version");
+        process::answer(command)
+    };
+    if is_there().is_none() {
+        if !debian::is_here() {
+            bail!("the end-to-end tests need redis-server on the PATH");
+        }
+        debian::ensure(
+            workspace,
+            &["redis-server"],
+            "the end-to-end tests start a Redis of their own",
+        )?;
+    }
+    let version = is_there().context("redis-server is installed, but does not start")?;
+    eprintln!("{}", version.trim_end());
+    Ok(())
+}
+
+/// The checks that have run, each with its time.
+#[derive(Debug, Default)]
+struct Steps {
+    done: Vec<(&'static str, Duration)>,
+    failed: Option<(&'static str, Duration)>,
+}
+
+impl Steps {
+    /// Runs a command as one step.
+    fn run(&mut self, name: &'static str, command: Command) -> Result<()> {
+        self.check(name, || process::run(command))
+    }
+
+    /// Takes one step, whatever it consists of.
+    fn check<T>(&mut self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        eprintln!("\n== {name}");
+        let start = Instant::now();
+        let outcome = step();
+        let took = start.elapsed();
+        match &outcome {
+            Ok(_) => self.done.push((name, took)),
+            Err(_) => self.failed = Some((name, took)),
+        }
+        eprintln!("== {name}: {took:.1?}");
+        outcome.with_context(|| format!("{name} failed"))
+    }
+
+    fn summary(&self) -> String {
+        let done = self.done.iter().map(|step| ("ok", step));
+        let failed = self.failed.iter().map(|step| ("FAILED", step));
+        let mut lines = vec![String::new(), "Checks:".to_owned()];
+        let mut total = Duration::ZERO;
+        for (verdict, (name, took)) in done.chain(failed) {
+            lines.push(format!(
+                "  {verdict:<6} {:>6}.{} s  {name}",
+                took.as_secs(),
+                took.subsec_millis() / 100
+            ));
+            total += *took;
+        }
+        lines.push(format!(
+            "  total  {:>6}.{} s",
+            total.as_secs(),
+            total.subsec_millis() / 100
+        ));
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_lists_what_ran_and_what_failed() {
+        let mut steps = Steps::default();
+        assert_eq!(steps.check("first", || Ok(7)).unwrap(), 7);
+        let error = steps
+            .check("second", || -> Result<()> { bail!("no luck") })
+            .expect_err("it failed");
+        assert_eq!(format!("{error:#}"), "second failed: no luck");
+        let summary = steps.summary();
+        let verdicts: Vec<_> = summary
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(verdicts, ["Checks:", "ok", "FAILED", "total"]);
+    }
+}

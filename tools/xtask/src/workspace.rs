@@ -1,0 +1,86 @@
+//! Where things are: the repository, the one target directory, the component.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// The component's target.
+pub(crate) const WASM_TARGET: &str = "wasm32-wasip2";
+
+/// The component's file, under the workspace's own target directory, as `spin.toml` names it.
+const COMPONENT: &str = "target/wasm32-wasip2/release/reprise.wasm";
+
+/// The places that every command works with, absolute.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    /// The repository's top level.
+    pub(crate) root: PathBuf,
+    /// The target directory that every build of every command shares.
+    pub(crate) target: PathBuf,
+}
+
+impl Workspace {
+    /// Finds the workspace that this program was started from with `cargo run`.
+    pub(crate) fn locate() -> Result<Self> {
+        // Cargo names the package at run time, so that a moved checkout is found; the constant serves a direct start.
+        let package =
+            env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&package)
+            .join("../..")
+            .canonicalize()
+            .with_context(|| format!("no workspace above {}", Path::new(&package).display()))?;
+        let target = match env::var_os("CARGO_TARGET_DIR") {
+            Some(dir) => std::path::absolute(dir).context("CARGO_TARGET_DIR")?,
+            None => root.join("target"),
+        };
+        Ok(Self { root, target })
+    }
+
+    /// A command that works in the workspace's top level and shares its target directory.
+    ///
+    /// What `cargo run` sets for the program that it runs is taken out again: a build script that watches such a
+    /// variable would otherwise run anew whenever a build is started from here after one that was started by hand.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.target);
+        for (name, _) in env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&*name);
+            }
+        }
+        command
+    }
+
+    /// A `cargo` command of the active toolchain, its arguments separated by spaces.
+    pub(crate) fn cargo(&self, arguments: &str) -> Command {
+        let mut command = self.command("cargo");
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// The manifest.
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.root.join("spin.toml")
+    }
+
+    /// The component, where the manifest says that it is.
+    pub(crate) fn component(&self) -> PathBuf {
+        self.root.join(COMPONENT)
+    }
+
+    /// Where a release build for the component's target leaves the file `name`.
+    pub(crate) fn wasm_output(&self, name: &str) -> PathBuf {
+        self.target.join(WASM_TARGET).join("release").join(name)
+    }
+
+    /// The checked-in list of the component's imports.
+    pub(crate) fn import_list(&self) -> PathBuf {
+        self.root.join("wit/imports.txt")
+    }
+}
