@@ -1,27 +1,39 @@
 //! The retry budget: a token bucket in one 8-byte word.
 //!
 //! Everything that calls the same upstream shares one word. A scheduled retry withdraws a token; time and successes
-//! deposit. The word is data here: reading it and swapping it is the driver's work, and a lost swap is simply tried
-//! again from what was read then.
+//! deposit. The word is data here: reading it and swapping it is the driver's work, and after a lost swap it asks
+//! again with what it reads then.
 //!
-//! Layout: the upper 42 bits are milliseconds since the Unix epoch (they last until 2109), the lower 22 bits are
-//! thousandths of a token. The word 0 is what a store creates; it stands for a bucket that was never used, which is
-//! a full one.
+//! ```text
+//!  63            32 31            12 11        0
+//!  │ seconds since │ thousandths of │ nonce     │
+//!  │ the epoch     │ a token        │           │
+//! ```
+//!
+//! The word 0 is what a store creates; it stands for a bucket that was never used, which is a full one. The nonce is
+//! drawn anew for each word: a store that misreports its swaps has them told apart by what was written, so two writers
+//! of one moment must not write the same.
 //!
 //! Clocks differ between instances. The stamp never moves back, so two clocks cannot mint tokens by turns; a clock that
 //! lags sees no deposit for a while. A stamp that no sound clock can have written is replaced.
 
 use super::limits;
-use super::time::{Millis, Timestamp};
+use super::seed::Seed;
+use super::time::Timestamp;
 
 /// Thousandths of a token in a token: successes deposit fractions.
 const TOKEN: u64 = 1_000;
+/// Milliseconds in the unit of the stamp. 32 bits of seconds last until the year 2106.
+const SECOND_MS: u64 = 1_000;
 
-const FRACTION_BITS: u32 = 22;
-const FRACTION_MASK: u64 = (1 << FRACTION_BITS) - 1;
-const STAMP_MAX: u64 = u64::MAX >> FRACTION_BITS;
+const NONCE_BITS: u32 = 12;
+const NONCE_MAX: u64 = (1 << NONCE_BITS) - 1;
+const FRACTION_BITS: u32 = 20;
+const FRACTION_MAX: u64 = (1 << FRACTION_BITS) - 1;
+const STAMP_SHIFT: u32 = NONCE_BITS + FRACTION_BITS;
+const STAMP_MAX: u64 = u64::MAX >> STAMP_SHIFT;
 const _: () = assert!(
-    limits::BUDGET_TOKENS_MAX as u64 * TOKEN <= FRACTION_MASK,
+    limits::BUDGET_TOKENS_MAX as u64 * TOKEN <= FRACTION_MAX,
     "a full bucket must fit its bits"
 );
 
@@ -30,8 +42,8 @@ const _: () = assert!(
 pub struct BudgetPolicy {
     /// Tokens in a full bucket: the retries that an outage may cost at once.
     pub capacity_tokens: u32,
-    /// The time in which one token is deposited.
-    pub deposit_every_ms: Millis,
+    /// What each second deposits, in thousandths of a token: 500 allows one retry every two seconds.
+    pub deposit_per_second_millitokens: u32,
     /// What one success deposits, in thousandths of a token: 100 allows one retry for ten successes.
     pub deposit_per_success_millitokens: u32,
 }
@@ -49,7 +61,9 @@ impl BudgetPolicy {
         if self.capacity_tokens > limits::BUDGET_TOKENS_MAX {
             return Some("capacity_tokens is too large");
         }
-        (self.deposit_every_ms == Millis::ZERO).then_some("deposit_every_ms is zero")
+        let deposits_nothing =
+            self.deposit_per_second_millitokens == 0 && self.deposit_per_success_millitokens == 0;
+        deposits_nothing.then_some("neither time nor successes deposit anything")
     }
 }
 
@@ -69,21 +83,26 @@ pub enum Withdrawal {
 }
 
 /// Asks the bucket in `word` for the token of one retry.
-pub fn withdraw(word: u64, now: Timestamp, policy: &BudgetPolicy) -> Withdrawal {
+pub fn withdraw(word: u64, now: Timestamp, entropy: Seed, policy: &BudgetPolicy) -> Withdrawal {
     let bucket = Bucket::read(word, now, policy);
     match bucket.fraction.checked_sub(TOKEN) {
         Some(fraction) => Withdrawal::Granted {
-            word: Bucket { fraction, ..bucket }.pack(),
+            word: Bucket { fraction, ..bucket }.pack(entropy),
         },
         None => Withdrawal::Refused {
-            repair: is_broken(word, now).then(|| bucket.pack()),
+            repair: is_broken(word, now).then(|| bucket.pack(entropy)),
         },
     }
 }
 
 /// Deposits one success into the bucket in `word`. Returns the word to write; `None` when the bucket was full
 /// already, which in healthy times is always.
-pub fn deposit_success(word: u64, now: Timestamp, policy: &BudgetPolicy) -> Option<u64> {
+pub fn deposit_success(
+    word: u64,
+    now: Timestamp,
+    entropy: Seed,
+    policy: &BudgetPolicy,
+) -> Option<u64> {
     let bucket = Bucket::read(word, now, policy);
     if bucket.fraction >= policy.capacity() {
         return None;
@@ -93,7 +112,7 @@ pub fn deposit_success(word: u64, now: Timestamp, policy: &BudgetPolicy) -> Opti
         .fraction
         .saturating_add(deposit)
         .min(policy.capacity());
-    Some(Bucket { fraction, ..bucket }.pack())
+    Some(Bucket { fraction, ..bucket }.pack(entropy))
 }
 
 /// Whole tokens that the bucket in `word` holds at `now`, for display.
@@ -103,18 +122,19 @@ pub fn tokens(word: u64, now: Timestamp, policy: &BudgetPolicy) -> u64 {
 
 /// Whether no sound clock can have written the stamp. Believing it would stop the deposits until that far day.
 fn is_broken(word: u64, now: Timestamp) -> bool {
-    word >> FRACTION_BITS > stamp_of(now).saturating_add(limits::CLOCK_LEAD_MAX.get())
+    const LEAD: u64 = limits::CLOCK_LEAD_MAX.get() / SECOND_MS;
+    word >> STAMP_SHIFT > stamp_of(now) + LEAD
 }
 
 /// `now` as a stamp; never 0, so that an empty bucket is never mistaken for one that was not used.
 fn stamp_of(now: Timestamp) -> u64 {
-    now.as_unix_ms().clamp(1, STAMP_MAX)
+    (now.as_unix_ms() / SECOND_MS).clamp(1, STAMP_MAX)
 }
 
 /// A word taken apart, with the deposits of time already in it.
 #[derive(Clone, Copy)]
 struct Bucket {
-    /// Milliseconds since the Unix epoch up to which time has been paid in.
+    /// Seconds since the Unix epoch up to which time has been paid in.
     stamp: u64,
     /// Thousandths of a token.
     fraction: u64,
@@ -129,7 +149,7 @@ impl Bucket {
                 fraction: capacity,
             };
         }
-        let fraction = (word & FRACTION_MASK).min(capacity);
+        let fraction = (word >> NONCE_BITS & FRACTION_MAX).min(capacity);
         if is_broken(word, now) {
             return Self {
                 stamp: stamp_of(now),
@@ -137,41 +157,24 @@ impl Bucket {
             };
         }
         Self {
-            stamp: word >> FRACTION_BITS,
+            stamp: word >> STAMP_SHIFT,
             fraction,
         }
         .with_time(stamp_of(now), policy)
     }
 
-    /// Pays in the time up to `now`, in the smallest portions that are whole in both units: so many milliseconds for so
-    /// many thousandths. What is left of the time stays with the stamp, so frequent readers neither lose nor mint.
+    /// Pays in the time up to `now`. A second is a whole number of thousandths, so nothing is rounded.
     fn with_time(self, now: u64, policy: &BudgetPolicy) -> Self {
-        let every = policy.deposit_every_ms.get().max(1);
-        let common = common_divisor(every, TOKEN);
-        let (portion_ms, portion) = (every / common, TOKEN / common);
-        let portions = now.saturating_sub(self.stamp) / portion_ms;
-        let fraction = self.fraction + portions * portion;
-        if fraction >= policy.capacity() {
-            return Self {
-                stamp: self.stamp.max(now),
-                fraction: policy.capacity(),
-            };
-        }
+        let seconds = now.saturating_sub(self.stamp);
+        let deposit = seconds * u64::from(policy.deposit_per_second_millitokens);
+        let fraction = self.fraction.saturating_add(deposit).min(policy.capacity());
         Self {
-            stamp: self.stamp + portions * portion_ms,
+            stamp: self.stamp.max(now),
             fraction,
         }
     }
 
-    const fn pack(self) -> u64 {
-        self.stamp << FRACTION_BITS | self.fraction
+    fn pack(self, entropy: Seed) -> u64 {
+        self.stamp << STAMP_SHIFT | self.fraction << NONCE_BITS | entropy.uniform_to(NONCE_MAX)
     }
-}
-
-/// The greatest common divisor, by Euclid.
-const fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -32,8 +32,8 @@ pub const RETENTION_MAX: Millis = Millis::from_secs(400 * 24 * 60 * 60);
 /// How far ahead of our clock another instance's clock is believed. A stamp further ahead was a broken clock.
 pub const CLOCK_LEAD_MAX: Millis = Millis::from_secs(10 * 60);
 
-/// Tokens that a retry budget holds. 22 bits count thousandths of a token, which gives 4,194.
-pub const BUDGET_TOKENS_MAX: u32 = 4_000;
+/// Tokens that a retry budget holds, as in gRPC's retry throttling. Twenty bits count their thousandths.
+pub const BUDGET_TOKENS_MAX: u32 = 1_000;
 
 /// Attempts that the history remembers; older ones survive as the count alone.
 pub const HISTORY_ENTRIES_MAX: usize = 16;

@@ -1,34 +1,47 @@
 //! The retry budget's arithmetic, and when the machine asks for it.
 
-use reprise::machine::budget::{deposit_success, tokens, withdraw};
+use reprise::machine::budget::{self, tokens};
 use reprise::machine::{
-    BudgetPolicy, Effect, EndReason, Millis, OperationEvent, State, Verdict, Withdrawal,
+    BudgetPolicy, Effect, EndReason, Millis, OperationEvent, Seed, State, Verdict, Withdrawal,
 };
 
-use crate::support::{World, at, paid_policy, retryable, small_budget, success};
+use crate::support::{
+    LEASE, World, at, paid_policy, policy_with, retryable, small_budget, success,
+};
 
-/// One token a minute, a tenth for each success, two at most.
+/// One token in fifty seconds, a tenth for each success, two at most.
 fn policy() -> BudgetPolicy {
     small_budget()
 }
 
-const MINUTE: u64 = 60_000;
+/// The time that deposits one token.
+const TOKEN_MS: u64 = 50_000;
+
+fn withdraw(word: u64, ms: u64) -> Withdrawal {
+    budget::withdraw(word, at(ms), Seed::new(ms), &policy())
+}
+
+fn deposit_success(word: u64, ms: u64) -> Option<u64> {
+    budget::deposit_success(word, at(ms), Seed::new(ms), &policy())
+}
+
+/// The word after a withdrawal, if there was a token.
+fn take(word: u64, ms: u64, policy: &BudgetPolicy) -> Option<u64> {
+    match budget::withdraw(word, at(ms), Seed::new(word), policy) {
+        Withdrawal::Granted { word } => Some(word),
+        Withdrawal::Refused { .. } => None,
+    }
+}
 
 /// The word after a withdrawal that must be granted.
 #[track_caller]
 fn granted(word: u64, ms: u64) -> u64 {
-    match withdraw(word, at(ms), &policy()) {
-        Withdrawal::Granted { word } => word,
-        refused @ Withdrawal::Refused { .. } => panic!("{refused:?}"),
-    }
+    take(word, ms, &policy()).expect("there is a token")
 }
 
 #[track_caller]
 fn assert_refused(word: u64, ms: u64) {
-    assert_eq!(
-        withdraw(word, at(ms), &policy()),
-        Withdrawal::Refused { repair: None }
-    );
+    assert_eq!(withdraw(word, ms), Withdrawal::Refused { repair: None });
 }
 
 #[test]
@@ -42,61 +55,58 @@ fn a_bucket_that_was_never_used_is_full_and_an_empty_one_refuses() {
 #[test]
 fn time_deposits_to_the_millisecond_and_never_beyond_the_capacity() {
     let empty = granted(granted(0, 0), 0);
-    assert_refused(empty, MINUTE - 1);
-    let paid = granted(empty, MINUTE);
-    assert_refused(paid, 2 * MINUTE - 1);
-    granted(paid, 2 * MINUTE);
-    assert_eq!(tokens(empty, at(1_000 * MINUTE), &policy()), 2);
+    assert_refused(empty, TOKEN_MS - 1);
+    let paid = granted(empty, TOKEN_MS);
+    assert_refused(paid, 2 * TOKEN_MS - 1);
+    granted(paid, 2 * TOKEN_MS);
+    assert_eq!(tokens(empty, at(1_000 * TOKEN_MS), &policy()), 2);
     assert_refused(
-        granted(granted(empty, 1_000 * MINUTE), 1_000 * MINUTE),
-        1_000 * MINUTE,
+        granted(granted(empty, 1_000 * TOKEN_MS), 1_000 * TOKEN_MS),
+        1_000 * TOKEN_MS,
     );
 }
 
 #[test]
 fn frequent_use_neither_loses_nor_mints_time() {
-    // Thirds of a token: each success's deposit rewrites the word in the middle of a millisecond's worth of time.
-    let thirds = BudgetPolicy {
-        capacity_tokens: 4_000,
-        deposit_every_ms: Millis::new(3_333),
-        deposit_per_success_millitokens: 0,
-    };
-    let mut word = 0;
-    for _ in 0..4_000 {
-        match withdraw(word, at(0), &thirds) {
-            Withdrawal::Granted { word: next } => word = next,
-            Withdrawal::Refused { .. } => panic!("a full bucket pays four thousand retries"),
+    for rate in [1, 7, 333, 999, 1_000] {
+        let odd = BudgetPolicy {
+            capacity_tokens: 1_000,
+            deposit_per_second_millitokens: rate,
+            deposit_per_success_millitokens: 0,
+        };
+        let mut word = 0;
+        for _ in 0..1_000 {
+            word = take(word, 0, &odd).expect("a full bucket pays a thousand retries");
         }
+        // The word is rewritten several times a second by a deposit of nothing.
+        for ms in (0..=900_000).step_by(300) {
+            word = budget::deposit_success(word, at(ms), Seed::new(ms), &odd)
+                .expect("it is far from full");
+        }
+        assert_eq!(
+            tokens(word, at(900_000), &odd),
+            900 * u64::from(rate) / 1_000,
+            "{rate} a second"
+        );
     }
-    for ms in 1..=100_000 {
-        word = deposit_success(word, at(ms), &thirds).expect("the bucket is far from full");
-    }
-    // 100,000 ms are 30.003 tokens.
-    assert_eq!(tokens(word, at(100_000), &thirds), 30);
-    let mut withdrawn = 0;
-    while let Withdrawal::Granted { word: next } = withdraw(word, at(100_000), &thirds) {
-        word = next;
-        withdrawn += 1;
-    }
-    assert_eq!(withdrawn, 30);
 }
 
 #[test]
 fn successes_deposit_and_a_full_bucket_writes_nothing() {
-    assert_eq!(deposit_success(0, at(0), &policy()), None);
+    assert_eq!(deposit_success(0, 0), None);
     let mut word = granted(granted(0, 0), 0);
     for _ in 0..9 {
-        word = deposit_success(word, at(0), &policy()).expect("the bucket is not full");
+        word = deposit_success(word, 0).expect("the bucket is not full");
         assert_refused(word, 0);
     }
-    word = deposit_success(word, at(0), &policy()).expect("the bucket is not full");
+    word = deposit_success(word, 0).expect("the bucket is not full");
     assert_eq!(tokens(word, at(0), &policy()), 1);
     for _ in 0..10 {
-        word = deposit_success(word, at(0), &policy()).expect("the bucket is not full");
+        word = deposit_success(word, 0).expect("the bucket is not full");
     }
-    assert_eq!(deposit_success(word, at(0), &policy()), None);
+    assert_eq!(deposit_success(word, 0), None);
     // Time fills it as well.
-    assert_eq!(deposit_success(granted(0, 0), at(MINUTE), &policy()), None);
+    assert_eq!(deposit_success(granted(0, 0), TOKEN_MS), None);
 }
 
 #[test]
@@ -105,41 +115,43 @@ fn a_deposit_stops_at_the_capacity() {
         deposit_per_success_millitokens: u32::MAX,
         ..policy()
     };
-    let word = deposit_success(granted(0, 0), at(0), &generous).expect("the bucket is not full");
+    let word = budget::deposit_success(granted(0, 0), at(0), Seed::new(1), &generous)
+        .expect("the bucket is not full");
     assert_eq!(tokens(word, at(0), &generous), 2);
 }
 
 #[test]
 fn a_clock_that_steps_back_neither_mints_nor_loses_tokens() {
-    let empty = granted(granted(0, 5 * MINUTE), 5 * MINUTE);
+    let ahead = 300_000;
+    let empty = granted(granted(0, ahead), ahead);
     // Two clocks, five minutes apart, take turns: no time has passed for the bucket.
     for _ in 0..10 {
         assert_refused(empty, 0);
-        assert_refused(empty, 5 * MINUTE);
+        assert_refused(empty, ahead);
     }
-    let touched = deposit_success(empty, at(0), &policy()).expect("the bucket is not full");
-    assert_refused(touched, 5 * MINUTE);
-    granted(touched, 6 * MINUTE);
+    let touched = deposit_success(empty, 0).expect("the bucket is not full");
+    assert_refused(touched, ahead + TOKEN_MS * 9 / 10 - 1);
+    granted(touched, ahead + TOKEN_MS * 9 / 10);
 }
 
 #[test]
 fn the_stamp_of_a_broken_clock_is_repaired() {
-    let century = 100 * 365 * 24 * 60 * MINUTE;
-    let broken = granted(granted(0, century), century);
+    let decade = 10 * 365 * 24 * 3_600_000;
+    let broken = granted(granted(0, decade), decade);
     let Withdrawal::Refused {
         repair: Some(repaired),
-    } = withdraw(broken, at(0), &policy())
+    } = withdraw(broken, 0)
     else {
         panic!("an empty bucket with an impossible stamp is repaired")
     };
-    assert_refused(repaired, MINUTE - 1);
-    granted(repaired, MINUTE);
+    assert_refused(repaired, TOKEN_MS - 1);
+    granted(repaired, TOKEN_MS);
     // Ten minutes ahead is a clock that is off, not one that is broken.
-    let ahead = granted(granted(0, 10 * MINUTE), 10 * MINUTE);
+    let ahead = granted(granted(0, 600_000), 600_000);
     assert_refused(ahead, 0);
-    let beyond = granted(granted(0, 10 * MINUTE + 1), 10 * MINUTE + 1);
+    let beyond = granted(granted(0, 601_000), 601_000);
     assert!(matches!(
-        withdraw(beyond, at(0), &policy()),
+        withdraw(beyond, 0),
         Withdrawal::Refused { repair: Some(_) }
     ));
 }
@@ -159,13 +171,13 @@ fn any_word_at_any_time_is_a_bucket() {
     let policies = [
         policy(),
         BudgetPolicy {
-            capacity_tokens: 4_000,
-            deposit_every_ms: Millis::new(u64::MAX),
+            capacity_tokens: 1_000,
+            deposit_per_second_millitokens: u32::MAX,
             deposit_per_success_millitokens: 0,
         },
         BudgetPolicy {
             capacity_tokens: 1,
-            deposit_every_ms: Millis::new(1),
+            deposit_per_second_millitokens: 1,
             deposit_per_success_millitokens: 1,
         },
     ];
@@ -174,7 +186,7 @@ fn any_word_at_any_time_is_a_bucket() {
             for policy in &policies {
                 let held = tokens(word, now, policy);
                 assert!(held <= u64::from(policy.capacity_tokens));
-                match withdraw(word, now, policy) {
+                match budget::withdraw(word, now, Seed::new(3), policy) {
                     Withdrawal::Granted { word } => {
                         assert!(held >= 1 && word != 0);
                         assert_eq!(tokens(word, now, policy), held - 1);
@@ -190,10 +202,9 @@ fn any_word_at_any_time_is_a_bucket() {
 #[test]
 fn the_budget_is_charged_when_a_retry_is_scheduled() {
     let policy = paid_policy();
-    let budget = small_budget();
     let mut word = 0;
     let mut waiting = 0;
-    for _ in 0..100 {
+    for seed in 0..100 {
         let mut operation = World::running(&policy);
         let Effect::Withdraw(question) = operation.finish(retryable("down")) else {
             panic!("a retry asks the budget")
@@ -203,7 +214,8 @@ fn the_budget_is_charged_when_a_retry_is_scheduled() {
             "running",
             "nothing is scheduled before the budget has answered"
         );
-        let verdict = match withdraw(word, operation.now, &budget) {
+        let verdict = match budget::withdraw(word, operation.now, Seed::new(seed), &small_budget())
+        {
             Withdrawal::Granted { word: next } => {
                 word = next;
                 Verdict::Granted
@@ -253,4 +265,37 @@ fn a_question_put_again_after_a_lost_swap_needs_no_second_charge() {
         "the wait was drawn with the question, so new entropy changes nothing"
     );
     assert!(again.write.is_some());
+}
+
+#[test]
+fn two_writers_of_one_moment_write_different_words() {
+    let words: std::collections::BTreeSet<Option<u64>> = (0..100)
+        .map(|seed| budget::deposit_success(granted(0, 0), at(0), Seed::new(seed), &policy()))
+        .collect();
+    assert!(words.len() > 95, "{} different words of 100", words.len());
+    assert!(words.iter().all(|word| tokens(
+        word.expect("the bucket is not full"),
+        at(0),
+        &policy()
+    ) == 1));
+}
+
+/// The bits of a word are a stored form: instances of different ages share it.
+#[test]
+fn the_layout_of_a_word_is_fixed() {
+    let word = granted(0, 0);
+    assert_eq!((word >> 32, word >> 12 & 0xf_ffff), (1_800_000_000, 1_000));
+}
+
+#[test]
+fn no_token_is_asked_for_a_lost_attempt_that_the_deadline_forbids_to_repeat() {
+    let mut world = World::running(&policy_with(|settings| {
+        settings.retry_budget = Some(small_budget());
+        settings.total_deadline_ms = Some(Millis::new(LEASE));
+    }));
+    assert!(matches!(
+        world.until_due().tell(OperationEvent::Woken),
+        Effect::Idle(_)
+    ));
+    assert_eq!(world.end_reason(), EndReason::DeadlinePassed);
 }

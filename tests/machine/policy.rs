@@ -115,15 +115,11 @@ const BROKEN: &[(Change, &str, &str)] = &[
         "capacity_tokens",
     ),
     (
-        |s| budget(s, |b| b.capacity_tokens = 4_001),
+        |s| budget(s, |b| b.capacity_tokens = 1_001),
         "retry_budget",
         "capacity_tokens",
     ),
-    (
-        |s| budget(s, |b| b.deposit_every_ms = Millis::ZERO),
-        "retry_budget",
-        "deposit_every_ms",
-    ),
+    (|s| budget(s, deposit_nothing), "retry_budget", "neither"),
 ];
 
 /// Settings at the very edge of what makes sense.
@@ -147,9 +143,10 @@ const SOUND: &[Change] = &[
     |s| s.attempts.backoff = exponential(10, 10),
     |s| s.attempts.backoff = exponential(1, 24 * HOUR),
     |s| s.attempts.backoff = jitter(10, 10, 10),
-    |s| budget(s, |b| b.capacity_tokens = 4_000),
+    |s| budget(s, |b| b.capacity_tokens = 1_000),
     |s| budget(s, |b| b.capacity_tokens = 1),
-    |s| budget(s, |b| b.deposit_every_ms = Millis::new(1)),
+    |s| budget(s, |b| b.deposit_per_second_millitokens = 0),
+    |s| budget(s, |b| b.deposit_per_success_millitokens = 0),
 ];
 
 #[test]
@@ -206,4 +203,9 @@ fn budget(settings: &mut PolicySettings, change: fn(&mut reprise::machine::Budge
     let mut budget = small_budget();
     change(&mut budget);
     settings.retry_budget = Some(budget);
+}
+
+fn deposit_nothing(budget: &mut reprise::machine::BudgetPolicy) {
+    budget.deposit_per_second_millitokens = 0;
+    budget.deposit_per_success_millitokens = 0;
 }

@@ -55,11 +55,11 @@ pub(crate) fn policy_with(change: impl FnOnce(&mut PolicySettings)) -> Policy {
     Policy::new(settings).expect("the tests' settings make sense")
 }
 
-/// A budget of two retries that time refills at one a minute.
+/// A budget of two retries that time refills at one in fifty seconds.
 pub(crate) fn small_budget() -> BudgetPolicy {
     BudgetPolicy {
         capacity_tokens: 2,
-        deposit_every_ms: Millis::from_secs(60),
+        deposit_per_second_millitokens: 20,
         deposit_per_success_millitokens: 100,
     }
 }
