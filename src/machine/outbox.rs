@@ -1,0 +1,275 @@
+//! The outbox: events that are part of the record.
+//!
+//! An event is written in the same swap as the state change that it tells of, so neither exists without the other.
+//! Each event has its own delivery state and its own schedule; a poisoned one never holds up those behind it. How
+//! the states follow each other is in the `relay` module.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::blob::Blob;
+use super::failure::AttemptError;
+use super::limits::{self, LimitError, within};
+use super::message::Name;
+use super::time::{Due, DueReason, Timestamp};
+
+/// The events of one record, in the order in which they came about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outbox {
+    /// The number of the next event. It only grows, so an event's id is never used twice.
+    next_seq: u32,
+    deliveries: Vec<Delivery>,
+}
+
+/// An event and how far its delivery is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// The event's number in its record, from 0.
+    pub seq: u32,
+    /// What is to be sent where.
+    pub event: EventDraft,
+    /// When the event came about.
+    pub occurred_at: Timestamp,
+    /// Deliveries that were started, over all cycles.
+    pub attempts: u32,
+    /// Deliveries that were started since the event was created or replayed.
+    pub attempts_in_cycle: u32,
+    /// How far it is.
+    pub state: DeliveryState,
+}
+
+/// The state of one delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum DeliveryState {
+    /// The next attempt has yet to come.
+    Pending {
+        /// When it may start.
+        due: Timestamp,
+        /// The error of the last attempt, if one has failed.
+        error: Option<AttemptError>,
+    },
+    /// An attempt is under way, or its holder crashed.
+    Delivering {
+        /// The attempt's number over all cycles. An outcome counts only when it names this number.
+        attempt: u32,
+        /// Until when nobody else may take over.
+        lease_until: Timestamp,
+    },
+    /// The receiver has said that it has the event.
+    Delivered {
+        /// When that was written.
+        at: Timestamp,
+    },
+    /// A dead letter: given up until an operator replays or drops it.
+    Dead {
+        /// The last error; `None` when the attempts were lost without one.
+        error: Option<AttemptError>,
+        /// Until when it is kept.
+        expires_at: Timestamp,
+    },
+    /// Dropped by an operator.
+    Dropped {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// An event that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventDraft {
+    kind: Name,
+    sink: Name,
+    data: Blob,
+}
+
+impl EventDraft {
+    /// An event of `kind` for the configured `sink`, or the limit that its data breaks.
+    pub fn new(kind: Name, sink: Name, data: Blob) -> Result<Self, LimitError> {
+        within("an event's data", data.len(), limits::EVENT_DATA_BYTES_MAX)?;
+        Ok(Self { kind, sink, data })
+    }
+
+    /// What happened, such as `order.created`.
+    pub fn kind(&self) -> &Name {
+        &self.kind
+    }
+
+    /// Where it is to be sent.
+    pub fn sink(&self) -> &Name {
+        &self.sink
+    }
+
+    /// Its data.
+    pub fn data(&self) -> &Blob {
+        &self.data
+    }
+}
+
+/// The events that one transition adds; few enough for any outbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventDrafts(Vec<EventDraft>);
+
+impl EventDrafts {
+    /// Takes `drafts`, or says by how many they are too many.
+    pub fn new(drafts: Vec<EventDraft>) -> Result<Self, LimitError> {
+        within(
+            "the number of events",
+            drafts.len(),
+            limits::EVENTS_PER_TRANSITION_MAX,
+        )?;
+        Ok(Self(drafts))
+    }
+
+    /// The drafts.
+    pub fn as_slice(&self) -> &[EventDraft] {
+        &self.0
+    }
+}
+
+impl Outbox {
+    /// The events, oldest first.
+    pub fn deliveries(&self) -> &[Delivery] {
+        &self.deliveries
+    }
+
+    /// The event with this number, if it is still kept.
+    pub fn find(&self, seq: u32) -> Option<&Delivery> {
+        self.deliveries.iter().find(|delivery| delivery.seq == seq)
+    }
+
+    /// The next deadline of all deliveries; `None` when nothing is left to do.
+    pub fn due(&self) -> Option<Due> {
+        self.deliveries
+            .iter()
+            .filter_map(|delivery| delivery.state.due())
+            .reduce(Due::earlier)
+    }
+
+    /// Until when the dead letters are kept; `None` when there is none.
+    pub(super) fn dead_letters_until(&self) -> Option<Timestamp> {
+        self.deliveries
+            .iter()
+            .filter_map(|delivery| delivery.state.dead_until())
+            .max()
+    }
+
+    /// Whether one more transition can add its events.
+    pub(super) fn has_room(&self) -> bool {
+        self.deliveries.len() + limits::EVENTS_PER_TRANSITION_MAX <= limits::OUTBOX_EVENTS_MAX
+    }
+
+    /// The outbox without the events that need nobody any more. Their numbers stay used.
+    #[must_use]
+    pub(super) fn without_settled(&self) -> Self {
+        let mut outbox = self.clone();
+        outbox.deliveries.retain(|delivery| {
+            delivery.state.due().is_some() || delivery.state.dead_until().is_some()
+        });
+        outbox
+    }
+
+    /// Adds events that are due at once.
+    pub(super) fn add(&mut self, drafts: &[EventDraft], now: Timestamp) {
+        for event in drafts {
+            let state = DeliveryState::Pending {
+                due: now,
+                error: None,
+            };
+            let event = event.clone();
+            let seq = self.next_seq;
+            self.deliveries.push(Delivery {
+                seq,
+                event,
+                occurred_at: now,
+                attempts: 0,
+                attempts_in_cycle: 0,
+                state,
+            });
+            self.next_seq = seq.saturating_add(1);
+        }
+    }
+
+    pub(super) fn deliveries_mut(&mut self) -> impl Iterator<Item = &mut Delivery> {
+        self.deliveries.iter_mut()
+    }
+
+    /// What is wrong with an outbox that was read from a store, if anything.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        if self.deliveries.len() > limits::OUTBOX_EVENTS_MAX {
+            return Some("too many events");
+        }
+        if !self.deliveries.is_sorted_by(|a, b| a.seq < b.seq) {
+            return Some("events out of order");
+        }
+        if self
+            .deliveries
+            .last()
+            .is_some_and(|delivery| delivery.seq >= self.next_seq)
+        {
+            return Some("an event's number is not used yet");
+        }
+        self.deliveries.iter().find_map(Delivery::problem)
+    }
+}
+
+impl Delivery {
+    /// The event's id: the same on every delivery, and unlike any other event's.
+    pub fn event_id(&self, record: Uuid) -> String {
+        format!("{record}-{}", self.seq)
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        if self.event.data.len() > limits::EVENT_DATA_BYTES_MAX {
+            return Some("an event's data is too large");
+        }
+        if self.attempts_in_cycle > self.attempts {
+            return Some("a delivery has more attempts in its cycle than in all");
+        }
+        match &self.state {
+            DeliveryState::Delivering { attempt, .. }
+                if *attempt != self.attempts || *attempt == 0 =>
+            {
+                Some("a running delivery is not the last one that was started")
+            }
+            DeliveryState::Pending {
+                error: Some(error), ..
+            }
+            | DeliveryState::Dead {
+                error: Some(error), ..
+            } if !error.is_bounded() => Some("an error's detail is too large"),
+            DeliveryState::Pending { .. }
+            | DeliveryState::Delivering { .. }
+            | DeliveryState::Delivered { .. }
+            | DeliveryState::Dead { .. }
+            | DeliveryState::Dropped { .. } => None,
+        }
+    }
+}
+
+impl DeliveryState {
+    /// The next deadline; `None` when the relay has nothing left to do here.
+    pub fn due(&self) -> Option<Due> {
+        match self {
+            Self::Pending { due, .. } => Some(Due::new(*due, DueReason::Delivery)),
+            Self::Delivering { lease_until, .. } => {
+                Some(Due::new(*lease_until, DueReason::DeliveryLeaseEnd))
+            }
+            Self::Delivered { .. } | Self::Dead { .. } | Self::Dropped { .. } => None,
+        }
+    }
+
+    /// Until when a dead letter is kept.
+    fn dead_until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Dead { expires_at, .. } => Some(*expires_at),
+            Self::Pending { .. }
+            | Self::Delivering { .. }
+            | Self::Delivered { .. }
+            | Self::Dropped { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The stored form of a record: JSON, with the version of the form in front.
+//!
+//! A reader knows its own version and refuses any other. It also refuses fields that it does not know: an instance
+//! that ignored them would drop them with its next write, and what a newer instance had noted would be gone. A new field
+//! is therefore a new version, and a newer reader goes on reading the older ones.
+//!
+//! The store adds what it needs (revision, nonce, expiry) around these bytes and never looks inside.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits;
+use super::record::Record;
+
+/// The version that is written.
+pub const VERSION: u32 = 1;
+
+/// Why bytes are not a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// There are more bytes than any record has.
+    TooLarge {
+        /// How many there are.
+        bytes: usize,
+    },
+    /// They are of a version that this reader does not know.
+    UnknownVersion {
+        /// The version that they name.
+        found: u64,
+    },
+    /// They are not the JSON of a record.
+    Malformed {
+        /// What is wrong, for people.
+        problem: String,
+    },
+    /// They are the JSON of a record that this machine cannot have written.
+    Inconsistent {
+        /// What does not fit together.
+        problem: &'static str,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { bytes } => write!(f, "{bytes} bytes are more than a record has"),
+            Self::UnknownVersion { found } => write!(
+                f,
+                "the record is of version {found}, this reader knows {VERSION}"
+            ),
+            Self::Malformed { problem } => write!(f, "not a record: {problem}"),
+            Self::Inconsistent { problem } => write!(f, "an impossible record: {problem}"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// The bytes to store for `record`. They always fit; see `limits`.
+pub fn encode(record: &Record) -> Vec<u8> {
+    serde_json::to_vec(&Envelope { v: VERSION, record })
+        .expect("a record has no map keys that JSON lacks")
+}
+
+/// Reads a record from stored bytes, whatever they are.
+pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
+    if bytes.len() > limits::RECORD_BYTES_MAX {
+        return Err(DecodeError::TooLarge { bytes: bytes.len() });
+    }
+    let record = match serde_json::from_slice::<Envelope<Record>>(bytes) {
+        Ok(Envelope { v: VERSION, record }) => record,
+        Ok(Envelope { v, .. }) => {
+            return Err(DecodeError::UnknownVersion {
+                found: u64::from(v),
+            });
+        }
+        Err(error) => return Err(explain(bytes, &error)),
+    };
+    match record.problem() {
+        None => Ok(record),
+        Some(problem) => Err(DecodeError::Inconsistent { problem }),
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<R> {
+    v: u32,
+    record: R,
+}
+
+/// Tells a foreign version from damage. Only bytes that could not be read come here, so the common case parses once.
+fn explain(bytes: &[u8], error: &serde_json::Error) -> DecodeError {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u64,
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Version { v }) if v != u64::from(VERSION) => DecodeError::UnknownVersion { found: v },
+        Ok(Version { .. }) | Err(_) => DecodeError::Malformed {
+            problem: error.to_string(),
+        },
+    }
+}
