@@ -30,6 +30,9 @@
 //! - A record that has ended stays as it is, except that an operator may take a failed one up again.
 //! - An event is written with the change that it tells of, and its record stays until it is settled.
 
+// A new case must be thought through at every match on it.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod attempt;
 mod backoff;
 mod blob;

@@ -295,10 +295,12 @@ fn operation_event(name: &str) -> OperationEvent {
 /// The budget's word on a retry after attempt `attempt`, from an operation that had to ask.
 fn answered(attempt: u32, lost: bool, verdict: Verdict) -> OperationEvent {
     let mut world = operation("running-paid");
-    while world.record.progress().attempts < attempt {
-        let granted = answered(world.record.progress().attempts, true, Verdict::Granted);
-        world.until_due().tell(granted);
+    for earlier in 1..attempt {
+        world
+            .until_due()
+            .tell(answered(earlier, true, Verdict::Granted));
     }
+    assert_eq!(world.record.progress().attempts, attempt);
     let effect = if lost {
         world.until_due().tell(OperationEvent::Woken)
     } else {
