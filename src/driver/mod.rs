@@ -6,6 +6,15 @@
 //!
 //! This layer never reads a clock, never draws randomness and knows no HTTP and no Spin type.
 
+mod act;
 pub mod entropy;
+mod error;
 pub mod kv;
+mod operation;
+mod relay;
 pub mod store;
+
+pub use act::{Attempted, Upstream};
+pub use error::DriverError;
+pub use operation::{Operations, Settled, Submission};
+pub use relay::{Delivered, Sink};

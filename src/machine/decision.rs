@@ -32,8 +32,8 @@ pub enum Effect {
     Withdraw(Question),
     /// Deposit one success into the upstream's retry budget.
     Deposit,
-    /// Deliver these events, each on its own, and report each outcome.
-    Deliver(Vec<DeliveryStart>),
+    /// Deliver this event, report the outcome, and come by for the next one.
+    Deliver(DeliveryStart),
     /// The report came from an attempt that is no longer the record's. Forget it.
     Stale,
     /// What was asked for is not possible.

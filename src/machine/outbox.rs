@@ -193,8 +193,29 @@ impl Outbox {
         }
     }
 
-    pub(super) fn deliveries_mut(&mut self) -> impl Iterator<Item = &mut Delivery> {
-        self.deliveries.iter_mut()
+    /// The event with this number, for a change of its state.
+    pub(super) fn find_mut(&mut self, seq: u32) -> Option<&mut Delivery> {
+        self.deliveries
+            .iter_mut()
+            .find(|delivery| delivery.seq == seq)
+    }
+
+    /// The event that has been due for longest at `now`; of several the oldest.
+    pub(super) fn longest_due(&mut self, now: Timestamp) -> Option<&mut Delivery> {
+        let due = |delivery: &Delivery| {
+            delivery
+                .state
+                .due()
+                .map(|due| due.at)
+                .filter(|at| at.is_reached(now))
+        };
+        let seq = self
+            .deliveries
+            .iter()
+            .filter_map(|one| Some((due(one)?, one.seq)))
+            .min()?
+            .1;
+        self.find_mut(seq)
     }
 
     /// What is wrong with an outbox that was read from a store, if anything.

@@ -25,7 +25,7 @@ use super::time::{Due, DueReason, Millis};
 /// Decides what `event` means for the outbox.
 pub(super) fn decide(step: &Step<'_>, event: OutboxEvent) -> Decision {
     match event {
-        OutboxEvent::Woken => step.start_deliveries(),
+        OutboxEvent::Woken => step.start_delivery(),
         OutboxEvent::Delivery { seq, event } => step.one_delivery(seq, event),
     }
 }
@@ -41,57 +41,39 @@ enum Move {
 }
 
 impl Step<'_> {
-    /// Starts every delivery that is due, in one write.
-    fn start_deliveries(&self) -> Decision {
+    /// Starts the delivery that has been due for longest. One at a time, so that its lease begins when it does; the
+    /// relay comes by again for the next one. One that was lost too often becomes a dead letter instead.
+    fn start_delivery(&self) -> Decision {
         let mut next = self.record.clone();
-        let mut starts = Vec::new();
-        for delivery in next.outbox.deliveries_mut() {
-            if delivery
-                .state
-                .due()
-                .is_some_and(|due| due.at.is_reached(self.now))
-            {
-                starts.extend(self.start_delivery(delivery));
-            }
-        }
-        if next.outbox == self.record.outbox {
+        let Some(delivery) = next.outbox.longest_due(self.now) else {
             return self.idle();
-        }
-        if starts.is_empty() {
-            return Decision::write_and_wait(next);
-        }
-        Decision::write(next, Effect::Deliver(starts))
-    }
-
-    /// Starts one delivery. One that was lost too often becomes a dead letter instead.
-    fn start_delivery(&self, delivery: &mut Delivery) -> Option<DeliveryStart> {
+        };
         let policy = &self.settings().delivery;
         if delivery.attempts_in_cycle >= policy.max_attempts {
             delivery.state = self.dead(None);
-            return None;
+            return Decision::write_and_wait(next);
         }
         delivery.attempts = delivery.attempts.saturating_add(1);
         delivery.attempts_in_cycle = delivery.attempts_in_cycle.saturating_add(1);
-        let attempt = delivery.attempts;
+        let (seq, attempt) = (delivery.seq, delivery.attempts);
         delivery.state = DeliveryState::Delivering {
             attempt,
             lease_until: self.now.after(policy.lease_ms),
         };
         let until = Due::new(self.now.after(policy.timeout_ms), DueReason::AttemptTimeout);
-        Some(DeliveryStart {
-            seq: delivery.seq,
-            attempt,
-            until,
-        })
+        Decision::write(
+            next,
+            Effect::Deliver(DeliveryStart {
+                seq,
+                attempt,
+                until,
+            }),
+        )
     }
 
     fn one_delivery(&self, seq: u32, event: DeliveryEvent) -> Decision {
         let mut next = self.record.clone();
-        let Some(delivery) = next
-            .outbox
-            .deliveries_mut()
-            .find(|delivery| delivery.seq == seq)
-        else {
+        let Some(delivery) = next.outbox.find_mut(seq) else {
             return Decision::refuse(Refusal::NoSuchEvent);
         };
         let is_replay = event == DeliveryEvent::ReplayAsked;

@@ -90,7 +90,9 @@ fn outbox() -> Record {
         "mail.sent",
         "invoice.due",
     ]));
-    world.tell(OutboxEvent::Woken);
+    for _ in 0..5 {
+        world.tell(OutboxEvent::Woken);
+    }
     world.finish_delivery(
         0,
         DeliveryOutcome::Retryable {

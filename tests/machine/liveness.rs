@@ -20,10 +20,8 @@ fn drive(world: &mut World, outcome: &dyn Fn() -> Option<Outcome>, verdict: Verd
         }
         world.now = world.now.max(world.record.due().at);
         step(world, outcome, verdict);
-        if let Effect::Deliver(starts) = world.tell(OutboxEvent::Woken) {
-            for start in starts {
-                world.finish_delivery(start.seq, DeliveryOutcome::Accepted);
-            }
+        while let Effect::Deliver(start) = world.tell(OutboxEvent::Woken) {
+            world.finish_delivery(start.seq, DeliveryOutcome::Accepted);
         }
     }
     panic!("still not at its end: {:?}", world.record)

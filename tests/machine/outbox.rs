@@ -23,20 +23,23 @@ fn poisoned() -> DeliveryOutcome {
     }
 }
 
-/// The deliveries that one passing relay starts, as (event, attempt).
+/// The deliveries that a relay starts before it has to wait, as (event, attempt).
 fn relay(world: &mut World) -> Vec<(u32, u32)> {
-    let effect = world.tell(OutboxEvent::Woken);
-    if let Effect::Deliver(starts) = effect {
-        return starts
-            .iter()
-            .map(|start| (start.seq, start.attempt))
-            .collect();
+    let mut started = Vec::new();
+    for _ in 0..40 {
+        match world.tell(OutboxEvent::Woken) {
+            Effect::Deliver(start) => started.push((start.seq, start.attempt)),
+            Effect::Idle(due) if due.at <= world.now => {}
+            effect => {
+                assert!(
+                    matches!(effect, Effect::Idle(_)),
+                    "a relay either delivers or waits: {effect:?}"
+                );
+                return started;
+            }
+        }
     }
-    assert!(
-        matches!(effect, Effect::Idle(_)),
-        "a relay either delivers or waits: {effect:?}"
-    );
-    Vec::new()
+    panic!("more deliveries than events: {started:?}")
 }
 
 #[test]
@@ -55,11 +58,7 @@ fn events_are_written_with_the_change_that_they_tell_of() {
         .collect();
     assert_eq!(kinds, ["order.created", "stock.reserved"]);
     world.record = record;
-    assert_eq!(
-        relay(&mut world),
-        [(0, 1), (1, 1)],
-        "both are due at once and start in one write"
-    );
+    assert_eq!(relay(&mut world), [(0, 1), (1, 1)], "both are due at once");
 }
 
 #[test]
@@ -156,11 +155,11 @@ fn deliveries_follow_their_own_policy() {
         };
     });
     let mut world = World::done(&policy, &["order.created"]);
-    let Effect::Deliver(starts) = world.tell(OutboxEvent::Woken) else {
+    let Effect::Deliver(start) = world.tell(OutboxEvent::Woken) else {
         panic!("it is due")
     };
     assert_eq!(
-        (starts[0].until.at, starts[0].until.reason),
+        (start.until.at, start.until.reason),
         (at(70), DueReason::AttemptTimeout)
     );
     assert_eq!(world.record.due().at, at(90));

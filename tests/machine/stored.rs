@@ -226,7 +226,9 @@ fn the_fullest_record_fits_a_value_of_the_store() {
             break;
         }
         world.finish(retryable(&worst));
-        world.tell(OutboxEvent::Woken);
+        for _ in 0..4 {
+            world.tell(OutboxEvent::Woken);
+        }
         for seq in round * 4..round * 4 + 4 {
             world.finish_delivery(
                 seq,

@@ -34,6 +34,7 @@ mod identity;
 pub mod layout;
 mod node;
 mod purge;
+mod shared;
 mod update;
 mod word;
 

@@ -1,0 +1,284 @@
+//! The loop: load, decide, write, act.
+//!
+//! ```text
+//!            ┌───────────────── what happened ──────────────────┐
+//!            ▼                                                  │
+//!  load ──▶ decide ──▶ write, fenced by the revision ──▶ act ───┘
+//!            ▲                │
+//!            └─── conflict ───┘  the decision is void: read what is there, decide again
+//! ```
+//!
+//! An effect is carried out only after its write is in the store, so an attempt that was not counted never runs. A
+//! crash at any point leaves a record that says what was under way and until when; nothing here cleans up.
+//!
+//! One call runs one attempt at most: what comes after an attempt is either an end or a wait, and nobody waits here.
+
+use super::act::{Acted, Step, Upstream};
+use super::entropy::Entropy;
+use super::error::DriverError;
+use super::kv::Kv;
+use super::store::{Change, Created, Identity, NEVER, NewRecord, Node, Store, StoreError, Updated};
+use crate::machine::{
+    DeliveryEvent, Effect, Event, OperationEvent, Origin, OutboxEvent, Policy, Record, Seed,
+    Timestamp, decide, stored,
+};
+
+/// Times that one call decides anew, after a conflict or because something has happened. Each conflict is somebody
+/// else's progress on the same record, so the bound is met only by a crowd.
+pub(super) const TURNS_MAX: u32 = 32;
+
+/// One kind of operation: its records, its upstream and its policy.
+#[derive(Debug)]
+pub struct Operations<'a, K, U> {
+    /// The records.
+    pub store: &'a Store<K>,
+    /// Who does the work.
+    pub upstream: &'a U,
+    /// The owner's settings.
+    pub policy: &'a Policy,
+    /// What the retry budget is shared by: everything that calls the same upstream.
+    pub budget_name: &'a str,
+}
+
+/// What became of a client's request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Where it has left the operation.
+    pub settled: Settled,
+    /// Whether this very request created the operation.
+    pub is_new: bool,
+}
+
+/// Where a call has left an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The record as it is stored, and what the machine last said about it: to wait, that something was refused, or
+    /// that a report came too late.
+    At {
+        /// The record.
+        record: Box<Record>,
+        /// The effect that is left; nothing that the driver could carry out.
+        effect: Effect,
+    },
+    /// There is no such record, or its retention is over.
+    Gone,
+}
+
+impl<K: Kv, U: Upstream> Operations<'_, K, U> {
+    /// Takes a client's request: creates the operation under `identity`, or goes on with the one that is there.
+    ///
+    /// `origin` is kept only when this call creates it. An operation of a pure upstream is created at its end; any
+    /// other is claimed first, and its attempt runs when the claim is in the store.
+    pub async fn submit(
+        &self,
+        identity: Identity,
+        origin: Origin,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Submission, DriverError> {
+        let submitted = Event::Operation(OperationEvent::Submitted {
+            fingerprint: origin.identity.fingerprint,
+        });
+        if let Some(node) = self.store.find(&identity, now.as_unix_ms()).await? {
+            return self.repeat(node, submitted, now, entropy).await;
+        }
+        let fresh = Record::new(origin, self.policy);
+        let mut step = self.decide(fresh, submitted.clone(), now, entropy);
+        if self.upstream.is_pure() {
+            step = self.run_unwritten(step, entropy).await?;
+        }
+        let new = NewRecord {
+            id: step.record.identity().id,
+            identity,
+            expires_at_ms: expires_at_ms(&step.record),
+            payload: stored::encode(&step.record),
+        };
+        match self.store.create(&new, now.as_unix_ms(), entropy).await? {
+            Created::New(node) => {
+                // A creation that took effect late may have been moved on by others already: then it is theirs.
+                let is_ours = node.payload() == new.payload;
+                let settled = if is_ours {
+                    self.go_on(node, step, entropy).await?
+                } else {
+                    self.tell(node, submitted, now, entropy).await?
+                };
+                Ok(Submission {
+                    settled,
+                    is_new: true,
+                })
+            }
+            Created::Exists(node) => self.repeat(node, submitted, now, entropy).await,
+        }
+    }
+
+    async fn repeat(
+        &self,
+        node: Node,
+        submitted: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Submission, DriverError> {
+        let settled = self.tell(node, submitted, now, entropy).await?;
+        Ok(Submission {
+            settled,
+            is_new: false,
+        })
+    }
+
+    /// Tells the operation with this id what has happened: that somebody came by, or what a client or operator asks.
+    pub async fn tell_id(
+        &self,
+        id: uuid::Uuid,
+        event: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Settled, DriverError> {
+        match self.store.load(id, now.as_unix_ms()).await? {
+            Some(node) => self.tell(node, event, now, entropy).await,
+            None => Ok(Settled::Gone),
+        }
+    }
+
+    /// Tells the operation in `node` what has happened, and carries out what follows.
+    pub async fn tell(
+        &self,
+        node: Node,
+        event: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Settled, DriverError> {
+        match self.write(node, event, now, entropy).await? {
+            Some((node, step)) => self.go_on(node, step, entropy).await,
+            None => Ok(Settled::Gone),
+        }
+    }
+
+    /// Carries out a step that is in the store, and whatever follows from it.
+    async fn go_on(
+        &self,
+        mut node: Node,
+        mut step: Step,
+        entropy: &mut Entropy,
+    ) -> Result<Settled, DriverError> {
+        for _ in 0..TURNS_MAX {
+            let (event, now) = match self.act(&step, entropy).await? {
+                Acted::Happened(event, now) => (event, now),
+                Acted::Settled(effect) => {
+                    return Ok(Settled::At {
+                        record: Box::new(step.record),
+                        effect,
+                    });
+                }
+            };
+            match self
+                .write(node, Event::Operation(event), now, entropy)
+                .await?
+            {
+                Some(next) => (node, step) = next,
+                None => return Ok(Settled::Gone),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Runs the attempt of a record that is not in the store yet. Effects on others are left for when it is.
+    async fn run_unwritten(
+        &self,
+        mut step: Step,
+        entropy: &mut Entropy,
+    ) -> Result<Step, DriverError> {
+        for _ in 0..TURNS_MAX {
+            if !matches!(step.effect, Effect::Start(_) | Effect::Withdraw(_)) {
+                return Ok(step);
+            }
+            step = match self.act(&step, entropy).await? {
+                Acted::Happened(event, now) => {
+                    self.decide(step.record, Event::Operation(event), now, entropy)
+                }
+                Acted::Settled(effect) => Step { effect, ..step },
+            };
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Decides and writes, again and again while others come in between. `None` when the record is gone.
+    ///
+    /// A store that fails while an outcome is in our hands is asked again: the outcome exists nowhere else. It may find
+    /// its own write there; then the report is stale, and the record is as it should be.
+    pub(super) async fn write(
+        &self,
+        mut node: Node,
+        event: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<(Node, Step)>, DriverError> {
+        let id = node.id();
+        let is_report = is_report(&event);
+        for _ in 0..TURNS_MAX {
+            let record = stored::decode(node.payload()).map_err(DriverError::Record)?;
+            let step = self.decide(record, event.clone(), now, entropy);
+            if step.effect == Effect::Expired {
+                return Ok(None);
+            }
+            if !step.is_changed {
+                return Ok(Some((node, step)));
+            }
+            let change = Change {
+                payload: stored::encode(&step.record),
+                expires_at_ms: expires_at_ms(&step.record),
+            };
+            match self
+                .store
+                .update(&node, change, now.as_unix_ms(), entropy)
+                .await
+            {
+                Ok(Updated::Applied(node)) => return Ok(Some((node, step))),
+                Ok(Updated::Conflict(seen)) => node = seen,
+                Ok(Updated::Gone) => return Ok(None),
+                Err(StoreError::Unavailable(_)) if is_report => {
+                    match self.store.load(id, now.as_unix_ms()).await? {
+                        Some(seen) => node = seen,
+                        None => return Ok(None),
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    fn decide(&self, record: Record, event: Event, now: Timestamp, entropy: &mut Entropy) -> Step {
+        let seed = Seed::new(entropy.next_u64());
+        let decision = decide(&record, event, now, seed, self.policy);
+        let is_changed = decision.write.is_some();
+        Step {
+            record: decision.write.unwrap_or(record),
+            effect: decision.effect,
+            is_changed,
+            now,
+        }
+    }
+}
+
+/// Whether the event carries something that was done and is known to nobody else.
+fn is_report(event: &Event) -> bool {
+    match event {
+        Event::Operation(event) => match event {
+            OperationEvent::AttemptFinished { .. } | OperationEvent::BudgetAnswered(_) => true,
+            OperationEvent::Submitted { .. }
+            | OperationEvent::Woken
+            | OperationEvent::CancelAsked
+            | OperationEvent::RetryAsked => false,
+        },
+        Event::Outbox(OutboxEvent::Delivery {
+            event: DeliveryEvent::Finished { .. },
+            ..
+        }) => true,
+        Event::Outbox(_) => false,
+    }
+}
+
+/// The expiry of a record as the store has it.
+fn expires_at_ms(record: &Record) -> u64 {
+    record.expires_at().map_or(NEVER, Timestamp::as_unix_ms)
+}

@@ -1,0 +1,44 @@
+//! Shared numbers: one word each, which every instance may change.
+
+use sha2::{Digest, Sha256};
+
+use super::word::{Word, WordSwap};
+use super::{Store, StoreError, limits};
+use crate::driver::kv::Kv;
+use crate::machine::Hex;
+
+impl<K: Kv> Store<K> {
+    /// Changes the shared number `name`, which is 0 before its first change. One read, and one write unless `change`
+    /// wants none; both again each time that somebody else came first.
+    ///
+    /// `change` gets the number as it is and returns what it is to be, or `None` to leave it. It is called anew for
+    /// each turn and must never return the same number for two writers, or both believe that they have written it.
+    pub async fn change_shared(
+        &self,
+        name: &str,
+        mut change: impl FnMut(u64) -> Option<u64>,
+    ) -> Result<(), StoreError> {
+        let key = shared_key(name);
+        for _ in 0..limits::MAX_TURNS {
+            let word = self.read_word(&key).await?;
+            let number = match word {
+                Word::Absent => 0,
+                Word::Value(value) => value.cast_unsigned(),
+            };
+            let Some(to) = change(number) else {
+                return Ok(());
+            };
+            if self.swap_word(&key, word, to.cast_signed()).await? == WordSwap::Won {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contended)
+    }
+}
+
+/// The key of a shared number. A name may be long and hold any character; its hash may be a key anywhere.
+fn shared_key(name: &str) -> String {
+    let mut start = [0; 16];
+    start.copy_from_slice(&Sha256::digest(name)[..16]);
+    format!("w/s/{}", Hex::new(start))
+}
