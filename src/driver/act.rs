@@ -91,9 +91,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Verdict, DriverError> {
-        let Some(policy) = self.budget_policy() else {
-            return Ok(Verdict::Granted);
-        };
+        let policy = self.budget_policy();
         let mut verdict = Verdict::Refused;
         self.store
             .change_shared(self.budget_name, |word| {
@@ -115,15 +113,14 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Deposits a success. The result is in the store already, so a failure here is no reason to withhold it: the
     /// budget is then a fraction of a token poorer.
     async fn deposit(&self, now: Timestamp, entropy: &mut Entropy) {
-        let Some(policy) = self.budget_policy() else {
-            return;
-        };
+        let policy = self.budget_policy();
         let deposit =
             |word| budget::deposit_success(word, now, Seed::new(entropy.next_u64()), policy);
         let _ = self.store.change_shared(self.budget_name, deposit).await;
     }
 
-    fn budget_policy(&self) -> Option<&BudgetPolicy> {
-        self.policy.settings().retry_budget.as_ref()
+    fn budget_policy(&self) -> &BudgetPolicy {
+        let policy = self.policy.settings().retry_budget.as_ref();
+        policy.expect("the machine speaks of a budget only where the policy has one")
     }
 }

@@ -156,7 +156,8 @@ impl Model {
         }
     }
 
-    fn handle_key(&self, client: usize, at: usize) -> String {
+    /// The key of an open handle.
+    pub fn handle_key(&self, client: usize, at: usize) -> String {
         self.handles[client][at]
             .as_ref()
             .expect("a handle is used until it is swapped")

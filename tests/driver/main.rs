@@ -1,0 +1,22 @@
+//! The driver over models of the stores: single requests with their writes counted, and long random histories.
+//!
+//! ```sh
+//! cargo test --test driver -- --nocapture          # prints what the histories did
+//! SEED=42 cargo test --test driver histories       # replays one of them
+//! ```
+
+#![expect(
+    unreachable_pub,
+    dead_code,
+    reason = "what one module of a test offers to another is public in the sense of the test, and this one uses a part"
+)]
+
+#[path = "../model/mod.rs"]
+mod model;
+
+mod client;
+mod observer;
+mod requests;
+mod setting;
+mod simulation;
+mod upstream;
