@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reprise::machine::{Delivery, Record, State, stored};
+use reprise::machine::{AttemptEnd, Delivery, Record, State, stored};
 
 use crate::model::Model;
+use crate::setting::Kind;
+use crate::upstream::Outside;
 
 /// Where a node's payload begins; see the store's `node` module.
 const NODE_HEAD_BYTES: usize = 112;
@@ -20,7 +22,7 @@ pub struct Observer {
 
 impl Observer {
     /// Looks at a node that may have been written. Says what is wrong with the change, if anything.
-    pub fn look(&mut self, model: &Model, key: &str) -> Result<(), String> {
+    pub fn look(&mut self, model: &Model, key: &str, outside: &Outside) -> Result<(), String> {
         let Some(bytes) = model.data.get(key) else {
             self.seen.remove(key);
             return Ok(());
@@ -36,6 +38,7 @@ impl Observer {
             follows(before, &after)
                 .map_err(|rule| format!("broken: {rule}\n{before:#?}\n{after:#?}"))?;
         }
+        is_true(&after, outside).map_err(|rule| format!("broken: {rule}\n{after:#?}"))?;
         self.seen.insert(key.to_owned(), (payload.to_vec(), after));
         Ok(())
     }
@@ -51,6 +54,28 @@ fn is_retry(before: &Record, after: &Record) -> bool {
     let was_running = matches!(before.state(), State::Running(_));
     let is_new = before.state() != after.state();
     was_running && is_new && matches!(after.state(), State::Waiting { .. } | State::Running(_))
+}
+
+/// Whether the last attempt that has ended did so as the record says.
+fn is_true(record: &Record, outside: &Outside) -> Result<(), &'static str> {
+    let Some(last) = record.history().entries().last() else {
+        return Ok(());
+    };
+    let said = outside
+        .answers
+        .get(&(record.identity().id, last.attempt))
+        .copied();
+    let is_true = match last.outcome {
+        AttemptEnd::Succeeded => said == Some(true),
+        AttemptEnd::Retrying { .. } | AttemptEnd::Failed { .. } => said == Some(false),
+        AttemptEnd::Lost | AttemptEnd::Abandoned => true,
+    };
+    // A pure attempt that failed may have run before its record was there, and again for another client.
+    if is_true || outside.kind == Kind::Pure {
+        Ok(())
+    } else {
+        Err("an outcome is that of the attempt it is told of")
+    }
 }
 
 /// What one swap may make of a record.

@@ -17,7 +17,10 @@ use reprise::machine::{
 
 use crate::client::BUDGET_NAME;
 use crate::model::{Client, Model, Rules, World, run};
-use crate::setting::{BUDGET, Kind, START_MS, identity, origin, policy, success};
+use crate::setting::{Kind, START_MS, identity, origin, policy, success};
+
+/// Retries that the budget pays for at once.
+const TOKENS: u32 = 3;
 
 /// A store whose calls are counted, and one of whose swaps fails if it is told so.
 #[derive(Debug)]
@@ -155,7 +158,7 @@ impl Bench {
             store,
             counts,
             upstream,
-            policy: policy(kind),
+            policy: policy(kind, TOKENS),
             entropy: RefCell::new(entropy),
             now_ms: Cell::new(START_MS),
         };
@@ -315,9 +318,9 @@ fn a_pure_operation_that_is_to_be_retried_is_created_waiting() {
 
 #[test]
 fn an_empty_budget_ends_the_retries_and_successes_fill_it() {
-    let tokens = usize::try_from(BUDGET.capacity_tokens).expect("few tokens");
+    let tokens = usize::try_from(TOKENS).expect("few tokens");
     let bench = Bench::new(Kind::Idempotent).failing_with(vec![busy(); tokens + 1]);
-    let states: Vec<Record> = (0..=BUDGET.capacity_tokens)
+    let states: Vec<Record> = (0..=TOKENS)
         .map(|key| at(bench.submit(key.into(), 0).settled).0)
         .collect();
     let (last, paid) = states.split_last().expect("some operations");

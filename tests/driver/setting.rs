@@ -13,11 +13,14 @@ pub const START_MS: u64 = 1_800_000_000_000;
 pub const TIMEOUT_MS: u64 = 4_000;
 pub const LEASE_MS: u64 = 5_000;
 
-pub const BUDGET: BudgetPolicy = BudgetPolicy {
-    capacity_tokens: 12,
-    deposit_per_second_millitokens: 20,
-    deposit_per_success_millitokens: 100,
-};
+/// A budget that time hardly fills, so that whoever overdraws it is seen.
+pub fn budget(capacity_tokens: u32) -> BudgetPolicy {
+    BudgetPolicy {
+        capacity_tokens,
+        deposit_per_second_millitokens: 1,
+        deposit_per_success_millitokens: 100,
+    }
+}
 
 /// What kind of upstream an operation has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub enum Kind {
     Pure,
 }
 
-pub fn policy(kind: Kind) -> Policy {
+pub fn policy(kind: Kind, capacity_tokens: u32) -> Policy {
     let attempts = AttemptPolicy {
         max_attempts: 3,
         backoff: Backoff::FullJitter {
@@ -52,7 +55,7 @@ pub fn policy(kind: Kind) -> Policy {
             OnLostAttempt::Retry
         },
         total_deadline_ms: None,
-        retry_budget: (kind == Kind::Idempotent).then_some(BUDGET),
+        retry_budget: (kind == Kind::Idempotent).then(|| budget(capacity_tokens)),
         retention_ms: Millis::from_secs(24 * 60 * 60),
         events_on_failed: vec![draft("charge.failed")],
         events_on_cancelled: Vec::new(),

@@ -24,6 +24,8 @@ pub struct Outside {
     pub healthy: bool,
     /// By record: the attempts that reached the upstream.
     pub calls: BTreeMap<Uuid, Vec<u32>>,
+    /// By record and attempt: whether the answer that the caller got was a success.
+    pub answers: BTreeMap<(Uuid, u32), bool>,
     /// By record: how often the upstream acted.
     pub acts: BTreeMap<Uuid, u32>,
     /// By record: the key under which it was called.
@@ -43,6 +45,7 @@ impl Outside {
             now_ms: START_MS,
             healthy: false,
             calls: BTreeMap::new(),
+            answers: BTreeMap::new(),
             acts: BTreeMap::new(),
             keys: BTreeMap::new(),
             received: BTreeSet::new(),
@@ -189,9 +192,11 @@ impl Upstream for Gateway {
         if !self.is_pure() {
             self.pass(takes_ms).await;
         }
-        if matches!(outcome, Outcome::Succeeded { .. }) {
-            self.outside.borrow_mut().successes += 1;
-        }
+        let is_success = matches!(outcome, Outcome::Succeeded { .. });
+        let mut outside = self.outside.borrow_mut();
+        outside.answers.insert((id, start.attempt), is_success);
+        outside.successes += u64::from(is_success);
+        drop(outside);
         Attempted {
             outcome,
             ended_at: self.now(),
