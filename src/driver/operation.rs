@@ -76,15 +76,17 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Submission, DriverError> {
-        let submitted = Event::Operation(OperationEvent::Submitted {
+        let submitted = OperationEvent::Submitted {
             fingerprint: origin.identity.fingerprint,
-        });
-        if let Some(node) = self.store.find(&identity, now.as_unix_ms()).await? {
+        };
+        let is_pure = self.upstream.is_pure();
+        if is_pure && let Some(node) = self.store.find(&identity, now.as_unix_ms()).await? {
+            // Creation would find it too, but only after the work was done once more.
             return self.repeat(node, submitted, now, entropy).await;
         }
         let fresh = Record::new(origin, self.policy);
-        let mut step = self.decide(fresh, submitted.clone(), now, entropy);
-        if self.upstream.is_pure() {
+        let mut step = self.decide(fresh, Event::Operation(submitted.clone()), now, entropy);
+        if is_pure {
             step = self.run_unwritten(step, entropy).await?;
         }
         let new = NewRecord {
@@ -114,7 +116,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     async fn repeat(
         &self,
         node: Node,
-        submitted: Event,
+        submitted: OperationEvent,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Submission, DriverError> {
@@ -129,7 +131,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     pub async fn tell_id(
         &self,
         id: uuid::Uuid,
-        event: Event,
+        event: OperationEvent,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
@@ -143,11 +145,14 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     pub async fn tell(
         &self,
         node: Node,
-        event: Event,
+        event: OperationEvent,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
-        match self.write(node, event, now, entropy).await? {
+        match self
+            .write(node, Event::Operation(event), now, entropy)
+            .await?
+        {
             Some((node, step)) => self.go_on(node, step, entropy).await,
             None => Ok(Settled::Gone),
         }

@@ -79,6 +79,28 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         }
         Err(DriverError::Contended)
     }
+
+    /// Tells one event of an outbox what has happened: an operator replays or drops a dead letter.
+    pub async fn tell_delivery(
+        &self,
+        id: uuid::Uuid,
+        seq: u32,
+        event: DeliveryEvent,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Settled, DriverError> {
+        let Some(node) = self.store.load(id, now.as_unix_ms()).await? else {
+            return Ok(Settled::Gone);
+        };
+        let event = Event::Outbox(OutboxEvent::Delivery { seq, event });
+        match self.write(node, event, now, entropy).await? {
+            Some((_, Step { record, effect, .. })) => Ok(Settled::At {
+                record: Box::new(record),
+                effect,
+            }),
+            None => Ok(Settled::Gone),
+        }
+    }
 }
 
 async fn deliver<S: Sink>(sink: &S, step: &Step, start: &DeliveryStart) -> Delivered {

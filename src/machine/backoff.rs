@@ -89,13 +89,12 @@ impl Backoff {
 /// `base * 2^(failures - 1)`, at most `cap`.
 fn doubled(base: Millis, cap: Millis, failures: u32) -> Millis {
     let doublings = failures.saturating_sub(1);
-    let room = base.get().leading_zeros();
-    // A shift that would push a bit out has passed any cap already.
-    let wait = if doublings < room {
-        base.get() << doublings
-    } else {
-        u64::MAX
-    };
+    let wait = base
+        .get()
+        .checked_shl(doublings)
+        .filter(|wait| wait >> doublings == base.get());
+    // A shift that pushes a bit out has passed any cap.
+    let wait = wait.unwrap_or(u64::MAX);
     Millis::new(wait).min(cap)
 }
 

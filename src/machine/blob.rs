@@ -123,6 +123,7 @@ mod tests {
         ];
         for (bytes, form) in table {
             assert_eq!(stored(bytes), *form);
+            assert_eq!(Blob::new(*bytes).is_empty(), bytes.is_empty());
             let read: Blob = serde_json::from_str(form).expect("the form above is valid");
             assert_eq!(read.as_bytes(), *bytes);
         }
@@ -148,6 +149,35 @@ mod tests {
             );
             let read: Blob = serde_json::from_str(&form).expect("what was written can be read");
             assert_eq!(read.as_bytes(), bytes);
+        }
+    }
+
+    #[test]
+    fn text_is_kept_as_text_up_to_half_more_than_its_length() {
+        // Each quote takes one byte more in JSON: up to half of 200 bytes and the slack of 64.
+        for (quotes, is_text) in [(0, true), (164, true), (165, false), (200, false)] {
+            let bytes = format!("{}{}", "\"".repeat(quotes), "a".repeat(200 - quotes));
+            assert_eq!(
+                stored(bytes.as_bytes()).starts_with(r#"{"text""#),
+                is_text,
+                "{quotes} quotes"
+            );
+        }
+        // A control character takes five more, or one more where JSON has a short form.
+        for (byte, short) in [
+            (0x08, true),
+            (0x09, true),
+            (0x0a, true),
+            (0x0c, true),
+            (0x0d, true),
+            (0x1f, false),
+        ] {
+            let bytes = [[b'a'; 164].as_slice(), &[byte; 36]].concat();
+            assert_eq!(
+                stored(&bytes).starts_with(r#"{"text""#),
+                short,
+                "byte {byte:#x}"
+            );
         }
     }
 

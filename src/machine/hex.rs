@@ -132,5 +132,16 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Hex<4>>(), Err(HexError), "{text:?}");
         }
+        let problem = serde_json::from_str::<Hex<4>>("\"zz\"")
+            .expect_err("not digits")
+            .to_string();
+        assert!(
+            problem.contains("number of lower-case hexadecimal digits"),
+            "{problem}"
+        );
+        let problem = serde_json::from_str::<Hex<4>>("7")
+            .expect_err("not a text")
+            .to_string();
+        assert!(problem.contains("8 hexadecimal digits"), "{problem}");
     }
 }

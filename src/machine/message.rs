@@ -237,7 +237,11 @@ mod tests {
     #[test]
     fn a_name_is_short_and_visible() {
         for text in ["a", "order.created", "~!", &"x".repeat(128)] {
-            assert_eq!(Name::new(text).map(String::from), Ok(text.to_owned()));
+            let name = Name::new(text).expect("a name");
+            assert_eq!(
+                (name.to_string(), String::from(name)),
+                (text.to_owned(), text.to_owned())
+            );
         }
         for text in ["", " ", "a b", "a\n", "имя", "\u{7f}"] {
             assert_eq!(Name::new(text), Err(malformed("a name")), "{text:?}");
@@ -255,6 +259,7 @@ mod tests {
             line("x-empty", ""),
             line("x-name", "Größe, in m"),
         ];
+        assert_eq!(Headers::new(kept.clone()).expect("kept").lines(), kept);
         assert_eq!(Headers::new(kept.clone()).map(Vec::from), Ok(kept));
         for name in ["", "ETag", "e tag", "e\ttag"] {
             assert_eq!(
@@ -292,6 +297,18 @@ mod tests {
             )
             .map(|_| ())
         };
+        let kept = Input::new(
+            "PUT",
+            "/a?b=c",
+            Headers::new(vec![line("a", "b")]).expect("small"),
+            Blob::new(*b"x"),
+        );
+        let kept = kept.expect("small");
+        assert_eq!((kept.method(), kept.target()), ("PUT", "/a?b=c"));
+        assert_eq!(
+            (kept.headers().lines(), kept.body().as_bytes()),
+            (&[line("a", "b")][..], &b"x"[..])
+        );
         let body = limits::INPUT_BODY_BYTES_MAX;
         assert_eq!(
             input(&"M".repeat(32), &format!("/{}", "x".repeat(4_095)), body),

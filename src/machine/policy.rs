@@ -53,7 +53,8 @@ pub struct AttemptPolicy {
     pub hint_cap_ms: Millis,
     /// The time of one attempt.
     pub timeout_ms: Millis,
-    /// How long its holder may go unheard; longer than the time-out, so that its outcome can be written.
+    /// How long its holder may go unheard: longer than the time-out, so that its outcome can be written, and better
+    /// longer than the clocks of two instances may differ, or a holder at work is given up for lost.
     pub lease_ms: Millis,
 }
 

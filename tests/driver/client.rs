@@ -3,7 +3,7 @@
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{Layout, Store, StoreError};
 use reprise::driver::{DriverError, Operations, Settled, Submission};
-use reprise::machine::{Effect, Event, OperationEvent, Policy, Record, Refusal, State};
+use reprise::machine::{Effect, OperationEvent, Policy, Record, Refusal, State};
 use uuid::Uuid;
 
 use crate::model::Client;
@@ -53,7 +53,7 @@ pub async fn live(
         let dice = entropy.next_u64() % 20;
         let result = match (dice, pick(entropy.next_u64())) {
             (10..=14, Some((_, id))) => {
-                let woken = Event::Operation(OperationEvent::Woken);
+                let woken = OperationEvent::Woken;
                 operations
                     .tell_id(id, woken, now, &mut entropy)
                     .await
@@ -64,7 +64,7 @@ pub async fn live(
                 .await
                 .map(drop),
             (18, Some((_, id))) => {
-                let cancel = Event::Operation(OperationEvent::CancelAsked);
+                let cancel = OperationEvent::CancelAsked;
                 operations
                     .tell_id(id, cancel, now, &mut entropy)
                     .await
@@ -72,7 +72,7 @@ pub async fn live(
             }
             // An operator decides on a second call, so not where each one acts.
             (19, Some((_, id))) if gateway.outside.borrow().kind != Kind::Unsafe => {
-                let retry = Event::Operation(OperationEvent::RetryAsked);
+                let retry = OperationEvent::RetryAsked;
                 operations
                     .tell_id(id, retry, now, &mut entropy)
                     .await

@@ -10,9 +10,9 @@ use reprise::driver::{
     Attempted, Delivered, DriverError, Operations, Settled, Sink, Submission, Upstream,
 };
 use reprise::machine::{
-    AttemptError, AttemptStart, Delivery, DeliveryOutcome, DeliveryStart, DeliveryState, Effect,
-    EndReason, ErrorKind, Event, Millis, OperationEvent, Outcome, Policy, Record, Refusal, State,
-    Timestamp,
+    AttemptError, AttemptStart, Delivery, DeliveryEvent, DeliveryOutcome, DeliveryStart,
+    DeliveryState, Effect, EndReason, ErrorKind, Millis, OperationEvent, Outcome, Policy, Record,
+    Refusal, State, Timestamp,
 };
 
 use crate::client::BUDGET_NAME;
@@ -207,7 +207,7 @@ impl Bench {
         let mut entropy = self.entropy.borrow_mut();
         run(self
             .operations()
-            .tell_id(id, Event::Operation(event), self.now(), &mut entropy))
+            .tell_id(id, event, self.now(), &mut entropy))
     }
 
     /// Wakes an operation at its next deadline.
@@ -509,9 +509,29 @@ fn a_relay_delivers_what_is_due_and_then_nothing() {
         assert!(is_as_told, "{name}: {state:?}");
         assert_eq!((effect, writes), (Effect::Idle(record.due()), 2));
         let (_, (_, writes)) = bench.cost(relay);
+        if rejects {
+            replay_and_drop(&bench, id);
+        }
         assert_eq!(
             (writes, receiver.got.borrow().as_slice()),
             (0, &[format!("{id}-0")][..])
         );
     }
+}
+
+fn replay_and_drop(bench: &Bench, id: uuid::Uuid) {
+    let tell = |event| {
+        let mut entropy = bench.entropy.borrow_mut();
+        at(run(bench
+            .operations()
+            .tell_delivery(id, 0, event, bench.now(), &mut entropy))
+        .expect("the store works"))
+    };
+    let (replayed, _) = tell(DeliveryEvent::ReplayAsked);
+    assert!(matches!(
+        replayed.outbox().deliveries()[0].state,
+        DeliveryState::Pending { .. }
+    ));
+    let (_, effect) = tell(DeliveryEvent::DropAsked);
+    assert_eq!(effect, Effect::Refuse(Refusal::NotDead));
 }

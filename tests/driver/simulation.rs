@@ -11,7 +11,7 @@ use std::rc::Rc;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{Layout, Store};
 use reprise::driver::{Operations, Settled};
-use reprise::machine::{DeliveryState, Event, OperationEvent, Policy, Record, State};
+use reprise::machine::{DeliveryState, OperationEvent, Policy, Record, State};
 
 use crate::client::{BUDGET_NAME, Told, check_result, live};
 use crate::model::{Call, Client, Fault, Model, Rules, World, poll, run};
@@ -209,7 +209,7 @@ impl History {
     ) -> Result<Record, String> {
         let mut entropy = seeded(1);
         for _ in 0..100 {
-            let woken = Event::Operation(OperationEvent::Woken);
+            let woken = OperationEvent::Woken;
             let settled = run(operations.tell_id(id, woken, gateway.now(), &mut entropy));
             settled.map_err(|error| format!("{id}: {error}"))?;
             let settled = run(operations.relay(id, gateway, gateway.now(), &mut entropy));

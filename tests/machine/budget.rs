@@ -280,6 +280,21 @@ fn two_writers_of_one_moment_write_different_words() {
     ) == 1));
 }
 
+#[test]
+fn no_nonce_touches_the_tokens_or_the_time() {
+    for seed in 0..50_000 {
+        let Withdrawal::Granted { word } = budget::withdraw(0, at(0), Seed::new(seed), &policy())
+        else {
+            panic!("a full bucket pays")
+        };
+        assert_eq!(
+            (word >> 32, word >> 12 & 0xf_ffff),
+            (1_800_000_000, 1_000),
+            "seed {seed}"
+        );
+    }
+}
+
 /// The bits of a word are a stored form: instances of different ages share it.
 #[test]
 fn the_layout_of_a_word_is_fixed() {

@@ -102,6 +102,7 @@ fn records_that_the_machine_cannot_have_written_are_refused() {
         ),
         ("waiting", "\"cycle\":1", "\"cycle\":0", "add up"),
         ("waiting", "\"attempt\":1,", "\"attempt\":3,", "order"),
+        ("waiting", "\"attempt\":1,", "\"attempt\":2,", "order"),
         ("waiting", "\"attempts\":2", "\"attempts\":1,\"x\":0", ""),
         ("failed", "\"attempts\":2", "\"attempts\":1", "not started"),
         (
