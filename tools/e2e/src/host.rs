@@ -48,7 +48,27 @@ impl Host {
     /// When it does not come up.
     #[must_use]
     pub fn start(state: &Path, options: &Options) -> Self {
-        let mut command = Command::new(host_program());
+        Self::run(Command::new(host_program()), state, options)
+    }
+
+    /// Starts a host that cannot make any file longer than this many bytes, as on a disk that is full.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start_with_file_limit(state: &Path, options: &Options, bytes: u64) -> Self {
+        // The signal that comes with the limit is ignored, so that a write fails as it does on a full disk.
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#,
+            &bytes.to_string(),
+        ]);
+        command.arg(host_program());
+        Self::run(command, state, options)
+    }
+
+    fn run(mut command: Command, state: &Path, options: &Options) -> Self {
         command
             .arg("--from")
             .arg(manifest())
@@ -69,10 +89,7 @@ impl Host {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut process = command.spawn().unwrap_or_else(|error| {
-            panic!(
-                "{} cannot be started: {error}; `cargo xtask test` builds it",
-                host_program().display()
-            )
+            panic!("{command:?} cannot be started: {error}; `cargo xtask test` builds the host")
         });
         let output = BufReader::new(process.stdout.take().expect("its output is piped"));
         let (sender, receiver) = mpsc::channel();

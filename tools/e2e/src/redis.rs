@@ -3,7 +3,7 @@
 use crate::{START, free_port, wait_until};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A running Redis, every write on disk before it is answered. It is killed when it is dropped.
@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 pub struct Redis {
     process: Child,
     port: u16,
+    dir: PathBuf,
 }
 
 impl Redis {
@@ -21,33 +22,30 @@ impl Redis {
     #[must_use]
     pub fn start(dir: &Path) -> Self {
         let port = free_port();
-        let mut command = Command::new("redis-server");
-        command.args([
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            &port.to_string(),
-            "--save",
-            "",
-        ]);
-        command
-            .args(["--appendonly", "yes", "--appendfsync", "always"])
-            .arg("--dir")
-            .arg(dir);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let process = command.spawn().unwrap_or_else(|error| {
-            panic!("redis-server (Debian's package of that name): {error}")
-        });
-        let redis = Self { process, port };
-        wait_until("a Redis", START, || {
-            redis
-                .command("PING")
-                .is_some_and(|pong| pong.contains("PONG"))
-        });
-        redis
+        Self {
+            process: launch(dir, port),
+            port,
+            dir: dir.to_owned(),
+        }
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Panics
+    /// When the process cannot be killed or waited for.
+    pub fn kill(&mut self) {
+        self.process
+            .kill()
+            .expect("a running process can be killed");
+        self.process.wait().expect("a killed process ends");
+    }
+
+    /// Starts it again over its folder, on its port.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    pub fn restart(&mut self) {
+        self.process = launch(&self.dir, self.port);
     }
 
     /// Its URL.
@@ -71,14 +69,45 @@ impl Redis {
             .unwrap_or_else(|_| panic!("{answer}"))
     }
 
-    /// Sends one command, and gives the first piece of the answer.
     fn command(&self, command: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.write_all(format!("{command}\r\n").as_bytes()).ok()?;
-        let mut answer = [0; 512];
-        let length = stream.read(&mut answer).ok()?;
-        Some(String::from_utf8_lossy(&answer[..length]).into_owned())
+        ask(self.port, command)
     }
+}
+
+fn launch(dir: &Path, port: u16) -> Child {
+    let mut command = Command::new("redis-server");
+    command.args([
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port.to_string(),
+        "--save",
+        "",
+    ]);
+    command
+        .args(["--appendonly", "yes", "--appendfsync", "always"])
+        .arg("--dir")
+        .arg(dir);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let process = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("redis-server (Debian's package of that name): {error}"));
+    wait_until("a Redis", START, || {
+        ask(port, "PING").is_some_and(|pong| pong.contains("PONG"))
+    });
+    process
+}
+
+/// Sends one command, and gives the first piece of the answer.
+fn ask(port: u16, command: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(format!("{command}\r\n").as_bytes()).ok()?;
+    let mut answer = [0; 512];
+    let length = stream.read(&mut answer).ok()?;
+    Some(String::from_utf8_lossy(&answer[..length]).into_owned())
 }
 
 impl Drop for Redis {
