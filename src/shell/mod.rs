@@ -1,1 +1,20 @@
-//! The shell.
+//! The shell: requests in, replies out.
+//!
+//! [`app::App`] answers one request over any key-value store, and is tested natively. What is left for the component
+//! is in `spin`: it reads the clock and draws a seed once per request, opens the store, and calls the app.
+//!
+//! This layer checks everything that comes from a client before anything below sees it, and computes the identity of
+//! an operation once. It never decides what happens to an operation: it asks the machine.
+
+pub mod app;
+pub mod idempotency_key;
+pub mod operators;
+pub mod problem;
+pub mod reply;
+pub mod request;
+pub mod settings;
+pub mod tasks;
+pub mod tenant;
+
+#[cfg(target_family = "wasm")]
+mod spin;

@@ -1,2 +1,94 @@
-//! Placeholder for the first build of the workspace.
-fn main() {}
+//! The command line of the host: `reprise-host --help` lists what it takes.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use reprise_host::{Host, Options};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs a Spin application without Spin. Prints `Serving http://ADDRESS` once it accepts connections.
+#[derive(Parser)]
+struct Arguments {
+    /// The spin.toml, or its directory.
+    #[arg(long, value_name = "PATH", default_value = "spin.toml")]
+    from: PathBuf,
+
+    /// Where to listen; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    listen: SocketAddr,
+
+    /// Where the key-value data is kept [default: .spin beside the manifest].
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
+    /// Keep the key-value data on this Redis server instead.
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+
+    /// The value of an application variable; may be repeated.
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
+    variables: Vec<(String, String)>,
+
+    /// Tell at /.host/stats how often components used the key-value stores.
+    #[arg(long)]
+    stats: bool,
+
+    /// Where compiled code is kept [default: wasmtime-cache in the state directory].
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(serve(Options {
+        from: arguments.from,
+        listen: arguments.listen,
+        state_dir: arguments.state_dir,
+        redis: arguments.redis,
+        variables: BTreeMap::from_iter(arguments.variables),
+        stats: arguments.stats,
+        cache_dir: arguments.cache_dir,
+    }));
+    // Whatever still runs is dropped; a guest in an endless loop must not hold up the end.
+    runtime.shutdown_background();
+    result
+}
+
+/// Serves until a signal says to stop.
+async fn serve(options: Options) -> Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (host, listener) = Host::start(options).await?;
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "Serving http://{}", host.address())?;
+    stdout.flush()?;
+    tokio::select! {
+        never = host.serve(listener) => match never {},
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+fn variable(argument: &str) -> Result<(String, String), String> {
+    let (name, value) = argument
+        .split_once('=')
+        .ok_or("needs the form NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -18,7 +18,7 @@ const SIZE_LIMIT_BYTES: u64 = 1_000_000;
 const HOST_PACKAGE: &str = "reprise-host";
 
 /// The profile that our host is built and tested with, and by its name also the directory of what comes out of it.
-const HOST_PROFILE: &str = "release";
+const HOST_PROFILE: &str = "host";
 
 /// `cargo xtask wasm`.
 pub(crate) fn wasm(workspace: &Workspace) -> Result<()> {

@@ -1,0 +1,97 @@
+//! Routes for operators, under `/-/`. All but the health check need the token, and do not exist where none is set.
+
+use super::app::StoreAccess;
+use super::problem::Problem;
+use super::reply::{self, Reply};
+use super::request::Invocation;
+use super::settings::Settings;
+use crate::driver::kv::{Kv, KvError};
+use crate::driver::store::{PurgeLimits, Purged};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// Whether the component runs. It says nothing of the store, so a broken store does not make a platform restart us.
+pub const HEALTH_PATH: &str = "/-/healthz";
+/// Moves the walk over the buckets on.
+pub const TICK_PATH: &str = "/-/tick";
+
+/// Buckets that one tick visits. Each can take a swap, and an instance of Spin has 256 of those for all its requests.
+const TICK_BUCKETS: u32 = 64;
+/// Buckets that are taken at a time, so that a tick which stops early skips few.
+const TICK_STEP: u32 = 16;
+/// Records that one tick deletes, give or take a bucket. Each is a write, and a tick should end within seconds.
+const TICK_DELETES: usize = 256;
+
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+}
+
+/// What a tick did.
+#[derive(Serialize)]
+struct Tick {
+    /// Buckets that were visited, of all that there are.
+    buckets_visited: u32,
+    buckets_total: u32,
+    /// Expired records that were deleted.
+    records_purged: usize,
+}
+
+/// `GET /-/healthz`
+pub(super) fn health() -> Reply {
+    reply::json(StatusCode::OK, &Health { status: "ok" })
+}
+
+/// Lets an operator in. Without a token in the settings there is no such route.
+pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(token) = &settings.admin_token else {
+        return Err(Problem::NotFound("no route has this path"));
+    };
+    let sent = headers
+        .get(AUTHORIZATION)
+        .map_or(&b""[..], |value| value.as_bytes());
+    let sent = sent
+        .split_first_chunk::<7>()
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
+    let sent = sent.map_or(&b""[..], |(_, token)| token);
+    // Digests have one length, so the comparison takes one time, however much of the token is right.
+    if Sha256::digest(sent).ct_eq(&Sha256::digest(token)).into() {
+        Ok(())
+    } else {
+        Err(Problem::Unauthorized)
+    }
+}
+
+/// `POST /-/tick`
+pub(super) async fn tick<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+    settings: &Settings,
+    store: StoreAccess<'_, O>,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let store = store.open(settings, &mut invocation.entropy).await?;
+    let total = store.layout().buckets();
+    let mut done = Purged::default();
+    while done.buckets < TICK_BUCKETS.min(total) && done.deleted < TICK_DELETES {
+        let buckets = store
+            .take_buckets(TICK_STEP, &mut invocation.entropy)
+            .await?;
+        let limits = PurgeLimits {
+            nodes: TICK_DELETES - done.deleted,
+            grace_ms: settings.purge_grace_ms,
+        };
+        let step = store
+            .purge(buckets, limits, invocation.now.as_unix_ms())
+            .await?;
+        done.buckets += step.buckets;
+        done.deleted += step.deleted;
+    }
+    let tick = Tick {
+        buckets_visited: done.buckets,
+        buckets_total: total,
+        records_purged: done.deleted,
+    };
+    Ok(reply::json(StatusCode::OK, &tick))
+}

@@ -1,0 +1,201 @@
+//! Problem documents (RFC 9457): every error has a stable type, and says whether the same request may be sent again.
+
+use super::reply::{Reply, ReplyBody};
+use crate::driver::store::StoreError;
+use http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+/// The media type of a problem document.
+pub const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// What is wrong with a request, or with us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// The body is not what the operation takes.
+    InvalidBody(String),
+    /// The Idempotency-Key header is not a key.
+    InvalidKey(&'static str),
+    /// The request does not say clearly whose it is.
+    InvalidTenant(String),
+    /// An operator's route without the token.
+    Unauthorized,
+    /// No route has this path, or no operation this id.
+    NotFound(&'static str),
+    /// The route does not know this method.
+    MethodNotAllowed(&'static str),
+    /// The key is bound to a request with other content.
+    KeyReused,
+    /// The body is larger than the operation takes.
+    BodyTooLarge {
+        /// The limit, in bytes.
+        max: usize,
+    },
+    /// The body is of a kind that the operation does not take.
+    UnsupportedMediaType(&'static str),
+    /// The store cannot answer now.
+    StoreUnavailable(String),
+    /// The store is one that we must not write to.
+    StoreRefused(String),
+    /// A setting makes no sense.
+    Misconfigured(String),
+}
+
+/// How long a client should wait before it tries a store again that was not there, in seconds.
+const STORE_RETRY_AFTER_S: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    retryable: bool,
+}
+
+impl Problem {
+    /// The problem of a store that did not answer.
+    #[must_use]
+    pub fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) | StoreError::Contended => {
+                Self::StoreUnavailable(error.to_string())
+            }
+            StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Layout(_) => {
+                Self::StoreRefused(error.to_string())
+            }
+        }
+    }
+
+    /// The status, the last part of the type, and the title.
+    const fn kind(&self) -> (StatusCode, &'static str, &'static str) {
+        match self {
+            Self::InvalidBody(_) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-body",
+                "The request body is not valid",
+            ),
+            Self::InvalidKey(_) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-idempotency-key",
+                "The Idempotency-Key is not valid",
+            ),
+            Self::InvalidTenant(_) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-tenant",
+                "The tenant is not clear",
+            ),
+            Self::Unauthorized => (
+                StatusCode::UNAUTHORIZED,
+                "unauthorized",
+                "This needs the operator's token",
+            ),
+            Self::NotFound(_) => (StatusCode::NOT_FOUND, "not-found", "There is nothing here"),
+            Self::MethodNotAllowed(_) => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method-not-allowed",
+                "The method is not known here",
+            ),
+            Self::KeyReused => (
+                StatusCode::CONFLICT,
+                "idempotency-key-reused",
+                "The Idempotency-Key belongs to another request",
+            ),
+            Self::BodyTooLarge { .. } => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body-too-large",
+                "The request body is too large",
+            ),
+            Self::UnsupportedMediaType(_) => (
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported-media-type",
+                "The media type is not known here",
+            ),
+            Self::StoreUnavailable(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store-unavailable",
+                "The store cannot answer now",
+            ),
+            Self::StoreRefused(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store-refused",
+                "The store cannot be used",
+            ),
+            Self::Misconfigured(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "misconfigured",
+                "The service is not set up right",
+            ),
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Self::InvalidBody(detail)
+            | Self::InvalidTenant(detail)
+            | Self::StoreRefused(detail)
+            | Self::Misconfigured(detail) => detail.clone(),
+            Self::InvalidKey(detail)
+            | Self::NotFound(detail)
+            | Self::UnsupportedMediaType(detail) => (*detail).to_owned(),
+            Self::Unauthorized => {
+                "send the token that the variable admin_token sets, as a bearer token".to_owned()
+            }
+            Self::MethodNotAllowed(allowed) => format!("this route knows {allowed}"),
+            Self::KeyReused => {
+                "the key was first used with other content; a new operation needs a new key"
+                    .to_owned()
+            }
+            Self::BodyTooLarge { max } => format!("at most {max} bytes are taken"),
+            Self::StoreUnavailable(detail) => {
+                format!(
+                    "{detail}; whether the request had an effect is known once it is sent again with its key"
+                )
+            }
+        }
+    }
+
+    /// The answer to the client.
+    #[must_use]
+    pub fn reply(&self) -> Reply {
+        let (status, name, title) = self.kind();
+        let document = Document {
+            r#type: format!("urn:reprise:problem:{name}"),
+            title,
+            status: status.as_u16(),
+            detail: &self.detail(),
+            retryable: matches!(self, Self::StoreUnavailable(_)),
+        };
+        let mut reply = Response::new(ReplyBody::json(&document));
+        *reply.status_mut() = status;
+        let headers = reply.headers_mut();
+        headers.insert(http::header::CONTENT_TYPE, MEDIA_TYPE);
+        match self {
+            Self::MethodNotAllowed(allowed) => {
+                headers.insert(ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::Unauthorized => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::StoreUnavailable(_) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(STORE_RETRY_AFTER_S));
+            }
+            Self::InvalidBody(_)
+            | Self::InvalidKey(_)
+            | Self::InvalidTenant(_)
+            | Self::NotFound(_)
+            | Self::KeyReused
+            | Self::BodyTooLarge { .. }
+            | Self::UnsupportedMediaType(_)
+            | Self::StoreRefused(_)
+            | Self::Misconfigured(_) => {}
+        }
+        reply
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::of_store(&error)
+    }
+}

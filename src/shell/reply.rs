@@ -1,0 +1,29 @@
+//! Replies: what a client gets.
+
+use http::{HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+/// An answer to a client.
+pub type Reply = Response<ReplyBody>;
+
+/// The body of a reply, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplyBody(pub Vec<u8>);
+
+impl ReplyBody {
+    /// The JSON of a value, and a line end for people at a terminal.
+    pub(super) fn json(value: &impl Serialize) -> Self {
+        let mut body = serde_json::to_vec(value).expect("our own documents have a JSON form");
+        body.push(b'\n');
+        Self(body)
+    }
+}
+
+/// A reply with a JSON body.
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
+    let mut reply = Response::new(ReplyBody::json(value));
+    *reply.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    reply.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    reply
+}

@@ -1,0 +1,290 @@
+//! Text tasks: `POST /tasks` with `{"text": …}`, and `GET /tasks/{id}`.
+//!
+//! A key binds a task to the raw text, as it was before trimming. The analysis is pure, so the first attempt runs before
+//! the record is created, and the record is created with its result in it.
+
+use super::app::StoreAccess;
+use super::idempotency_key;
+use super::problem::Problem;
+use super::reply::{self, Reply};
+use super::request::{Invocation, RequestBody, json_bytes};
+use super::settings::Settings;
+use super::tenant;
+use crate::driver::kv::{Kv, KvError};
+use crate::driver::store::{Created, Identity as StoreIdentity, NEVER, NewRecord, Node};
+use crate::handler::analyze::analyze;
+use crate::machine::{
+    AttemptStart, Blob, Decision, Digest, Effect, Event, EventDrafts, Headers, Identity, Input,
+    Name, OperationEvent, OperationResult, Origin, Outcome, Record, Refusal, ResultBody, Seed,
+    State, Timestamp, decide, stored,
+};
+use http::header::{HeaderName, HeaderValue, LOCATION};
+use http::{Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use std::time::{Duration, UNIX_EPOCH};
+use uuid::Uuid;
+
+/// The path of the collection.
+pub const PATH: &str = "/tasks";
+/// The operation's name, part of what a key is bound to.
+const OPERATION: &str = "tasks";
+/// Says that a reply is that of an earlier request.
+pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The request body.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTask {
+    text: String,
+}
+
+/// The parts of a result that a task shows, as they were stored.
+#[derive(Deserialize)]
+struct TaskResult<'a> {
+    #[serde(borrow)]
+    text: &'a RawValue,
+    #[serde(borrow)]
+    analysis: &'a RawValue,
+}
+
+/// A task as clients see it.
+#[derive(Serialize)]
+struct Task<'a> {
+    id: Uuid,
+    status: &'static str,
+    attempts: u32,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analysis: Option<&'a RawValue>,
+}
+
+/// `POST /tasks`
+pub(super) async fn submit<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+    settings: &Settings,
+    store: StoreAccess<'_, O>,
+    request: &Request<RequestBody>,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let tenant = tenant::of(request.headers(), settings.tenant_header.as_ref())
+        .map_err(Problem::InvalidTenant)?;
+    let key = idempotency_key::parse(request.headers()).map_err(Problem::InvalidKey)?;
+    let body = json_bytes(request.headers(), request.body())?;
+    let NewTask { text } = parse(body)?;
+    let result = analysed(&text)?;
+
+    let now = invocation.now;
+    let id = invocation.entropy.next_uuid(now.as_unix_ms());
+    let identity = Identity {
+        id,
+        operation: Name::new(OPERATION).expect("the name is within the limits"),
+        tenant,
+        key: key.as_ref().map(|key| digest(key.as_str().as_bytes())),
+        fingerprint: digest(text.as_bytes()),
+    };
+    let fingerprint = identity.fingerprint;
+    let store_identity = match &key {
+        Some(key) => StoreIdentity::of_key(tenant.as_bytes(), OPERATION, key.as_str()),
+        None => StoreIdentity::of_id(id),
+    };
+    let seed = Seed::new(invocation.entropy.next_u64());
+    let record = finished(settings, identity, body, result, now, seed);
+    let new = NewRecord {
+        id,
+        identity: store_identity,
+        expires_at_ms: record.expires_at().map_or(NEVER, Timestamp::as_unix_ms),
+        payload: stored::encode(&record),
+    };
+
+    let store = store.open(settings, &mut invocation.entropy).await?;
+    match store
+        .create(&new, now.as_unix_ms(), &mut invocation.entropy)
+        .await?
+    {
+        Created::New(_) => shown(&record, StatusCode::CREATED),
+        Created::Exists(node) => {
+            let there = decode(&node)?;
+            let repeat = OperationEvent::Submitted { fingerprint };
+            let answer = decide(&there, Event::Operation(repeat), now, seed, &settings.tasks);
+            if matches!(answer.effect, Effect::Refuse(Refusal::Mismatch)) {
+                return Err(Problem::KeyReused);
+            }
+            let mut reply = shown(&there, StatusCode::OK)?;
+            reply
+                .headers_mut()
+                .insert(REPLAYED, HeaderValue::from_static("true"));
+            Ok(reply)
+        }
+    }
+}
+
+/// `GET /tasks/{id}`
+pub(super) async fn show<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+    settings: &Settings,
+    store: StoreAccess<'_, O>,
+    request: &Request<RequestBody>,
+    id: &str,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    const NO_TASK: Problem = Problem::NotFound("no task has this id");
+    let tenant = tenant::of(request.headers(), settings.tenant_header.as_ref())
+        .map_err(Problem::InvalidTenant)?;
+    let id = parse_id(id).ok_or(NO_TASK)?;
+    let store = store.open(settings, &mut invocation.entropy).await?;
+    let node = store
+        .load(id, invocation.now.as_unix_ms())
+        .await?
+        .ok_or(NO_TASK)?;
+    let record = decode(&node)?;
+    let identity = record.identity();
+    if identity.tenant != tenant || identity.operation.as_str() != OPERATION {
+        // Whether another tenant has a task of this id is nobody's business.
+        return Err(NO_TASK);
+    }
+    shown(&record, StatusCode::OK)
+}
+
+/// Reads the body. The derived reader would also take an array of the members' values.
+fn parse(body: &[u8]) -> Result<NewTask, Problem> {
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::InvalidBody(
+            "the body is not a JSON object".to_owned(),
+        ));
+    }
+    serde_json::from_slice(body).map_err(|error| Problem::InvalidBody(error.to_string()))
+}
+
+/// One id has one spelling: that of RFC 9562, in either case.
+fn parse_id(id: &str) -> Option<Uuid> {
+    const HYPHENATED_CHARS: usize = 36;
+    Uuid::try_parse(id)
+        .ok()
+        .filter(|_| id.len() == HYPHENATED_CHARS)
+}
+
+/// Runs the operation: the attempt's result.
+fn analysed(text: &str) -> Result<OperationResult, Problem> {
+    let analysis =
+        analyze(text).map_err(|_| Problem::InvalidBody("the text is blank".to_owned()))?;
+    let body = serde_json::to_vec(&analysis).expect("an analysis has a JSON form");
+    Ok(OperationResult {
+        status: StatusCode::CREATED.as_u16(),
+        headers: Headers::default(),
+        body: ResultBody::Kept(Blob::new(body)),
+    })
+}
+
+/// Takes a new record through its first attempt, by the machine's decisions.
+fn finished(
+    settings: &Settings,
+    identity: Identity,
+    body: &[u8],
+    result: OperationResult,
+    now: Timestamp,
+    seed: Seed,
+) -> Record {
+    let fingerprint = identity.fingerprint;
+    let input = Input::new("POST", PATH, Headers::default(), Blob::new(body));
+    let input = input.expect("the shell's body limit is below the machine's");
+    let origin = Origin {
+        identity,
+        input,
+        trace: None,
+        created_at: now,
+    };
+    let policy = &settings.tasks;
+    let submitted = Event::Operation(OperationEvent::Submitted { fingerprint });
+    let started = decide(&Record::new(origin, policy), submitted, now, seed, policy);
+    let Decision {
+        write: Some(running),
+        effect: Effect::Start(AttemptStart { attempt, .. }),
+    } = started
+    else {
+        unreachable!("a task has no start delay, so its first attempt starts when it is submitted")
+    };
+    let outcome = Outcome::Succeeded {
+        result,
+        events: EventDrafts::default(),
+    };
+    let ended = Event::Operation(OperationEvent::AttemptFinished { attempt, outcome });
+    let ended = decide(&running, ended, now, seed, policy);
+    ended
+        .write
+        .expect("the outcome of the running attempt is written")
+}
+
+fn digest(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+/// Reads a stored record. One that this version cannot read is left alone.
+fn decode(node: &Node) -> Result<Record, Problem> {
+    stored::decode(node.payload())
+        .map_err(|error| Problem::StoreRefused(format!("the record {}: {error}", node.id())))
+}
+
+fn shown(record: &Record, status: StatusCode) -> Result<Reply, Problem> {
+    let id = record.identity().id;
+    let result = match record.state() {
+        State::Done {
+            result:
+                OperationResult {
+                    body: ResultBody::Kept(body),
+                    ..
+                },
+            ..
+        } => {
+            let result = serde_json::from_slice::<TaskResult<'_>>(body.as_bytes());
+            Some(result.map_err(|error| {
+                Problem::StoreRefused(format!("the result of the task {id}: {error}"))
+            })?)
+        }
+        State::Done {
+            result:
+                OperationResult {
+                    body: ResultBody::TooLarge { .. },
+                    ..
+                },
+            ..
+        }
+        | State::Queued { .. }
+        | State::Running(_)
+        | State::Waiting { .. }
+        | State::Failed { .. }
+        | State::Cancelled { .. } => None,
+    };
+    let task = Task {
+        id,
+        status: name(record.state()),
+        attempts: record.progress().attempts,
+        created_at: rfc_3339(record.origin().created_at),
+        expires_at: record.expires_at().map(rfc_3339),
+        text: result.as_ref().map(|result| result.text),
+        analysis: result.as_ref().map(|result| result.analysis),
+    };
+    let mut reply = reply::json(status, &task);
+    let location = HeaderValue::try_from(format!("{PATH}/{id}")).expect("an id is visible ASCII");
+    reply.headers_mut().insert(LOCATION, location);
+    Ok(reply)
+}
+
+const fn name(state: &State) -> &'static str {
+    match state {
+        State::Queued { .. } => "queued",
+        State::Running(_) => "running",
+        State::Waiting { .. } => "waiting",
+        State::Done { .. } => "done",
+        State::Failed { .. } => "failed",
+        State::Cancelled { .. } => "cancelled",
+    }
+}
+
+fn rfc_3339(at: Timestamp) -> String {
+    let at = UNIX_EPOCH + Duration::from_millis(at.as_unix_ms());
+    humantime::format_rfc3339_millis(at).to_string()
+}

@@ -1,0 +1,130 @@
+//! A client: requests as a person would type them, answers as values.
+
+use serde_json::Value;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::http::{HeaderMap, Request};
+
+/// Longer than any answer takes, the store's own waits included.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A client with kept-alive connections of its own.
+#[derive(Debug, Clone)]
+pub struct Client {
+    agent: Agent,
+    base: String,
+}
+
+/// What a client was answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header lines.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The `id` of the task in the body.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.json()["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no id: {self:?}"))
+            .to_owned()
+    }
+
+    /// A header's value.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Whether this is the reply to an earlier request.
+    #[must_use]
+    pub fn is_replayed(&self) -> bool {
+        self.header("idempotent-replayed") == Some("true")
+    }
+}
+
+impl Client {
+    pub(crate) fn new(address: &str) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(TIMEOUT))
+            .allow_non_standard_methods(true)
+            .build();
+        Self {
+            agent: config.into(),
+            base: format!("http://{address}"),
+        }
+    }
+
+    /// Sends a request. An error says that no answer came.
+    ///
+    /// # Panics
+    /// When the request is none.
+    pub fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, ureq::Error> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(body).expect("the test sends a sound request");
+        let mut response = self.agent.run(request)?;
+        Ok(Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response.body_mut().read_to_string()?,
+        })
+    }
+
+    /// `GET`
+    ///
+    /// # Panics
+    /// When no answer comes.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"")
+            .unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// `POST /tasks` with this text, and with a key or without.
+    pub fn try_task(&self, text: &str, key: Option<&str>) -> Result<Answer, ureq::Error> {
+        let body = serde_json::json!({ "text": text }).to_string();
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(key.map(|key| ("idempotency-key", key)));
+        self.send("POST", "/tasks", &headers, body.as_bytes())
+    }
+
+    /// `POST /tasks`, answered.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    #[must_use]
+    pub fn task(&self, text: &str, key: Option<&str>) -> Answer {
+        self.try_task(text, key)
+            .unwrap_or_else(|error| panic!("POST /tasks: {error}"))
+    }
+}

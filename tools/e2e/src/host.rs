@@ -1,0 +1,167 @@
+//! The host as a process of its own.
+
+use crate::START;
+use crate::client::Client;
+use serde_json::Value;
+use std::env;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+
+/// How a host is started.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Variables of the manifest.
+    pub variables: Vec<(String, String)>,
+    /// The URL of a Redis that takes the place of SQLite.
+    pub redis: Option<String>,
+}
+
+impl Options {
+    /// Sets a variable of the manifest.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Uses a Redis.
+    #[must_use]
+    pub fn redis(mut self, url: &str) -> Self {
+        self.redis = Some(url.to_owned());
+        self
+    }
+}
+
+/// A running host. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct Host {
+    process: Child,
+    address: String,
+}
+
+impl Host {
+    /// Starts a host over the state in this folder, on a port of its own, and waits until it serves.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start(state: &Path, options: &Options) -> Self {
+        Self::run(Command::new(host_program()), state, options)
+    }
+
+    /// Starts a host that cannot make any file longer than this many bytes, as on a disk that is full.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start_with_file_limit(state: &Path, options: &Options, bytes: u64) -> Self {
+        // The signal that comes with the limit is ignored, so that a write fails as it does on a full disk.
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#,
+            &bytes.to_string(),
+        ]);
+        command.arg(host_program());
+        Self::run(command, state, options)
+    }
+
+    fn run(mut command: Command, state: &Path, options: &Options) -> Self {
+        command
+            .arg("--from")
+            .arg(manifest())
+            .args(["--listen", "127.0.0.1:0", "--stats"]);
+        command
+            .arg("--state-dir")
+            .arg(state)
+            .arg("--cache-dir")
+            .arg(compile_cache());
+        for (name, value) in &options.variables {
+            command.arg("--variable").arg(format!("{name}={value}"));
+        }
+        if let Some(url) = &options.redis {
+            command.args(["--redis", url]);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut process = command.spawn().unwrap_or_else(|error| {
+            panic!("{command:?} cannot be started: {error}; `cargo xtask test` builds the host")
+        });
+        let output = BufReader::new(process.stdout.take().expect("its output is piped"));
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if let Some(address) = line.strip_prefix("Serving http://") {
+                    // Nobody waits for a second line.
+                    let _ = sender.send(address.to_owned());
+                }
+            }
+        });
+        let Ok(address) = receiver.recv_timeout(START) else {
+            let _ = process.kill();
+            panic!("the host did not say where it serves within {START:?}");
+        };
+        Self { process, address }
+    }
+
+    /// A client of this host, with connections of its own.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(&self.address)
+    }
+
+    /// Kills the host with SIGKILL, in the middle of whatever it does.
+    ///
+    /// # Panics
+    /// When the process cannot be killed or waited for.
+    pub fn kill(&mut self) {
+        self.process
+            .kill()
+            .expect("a running process can be killed");
+        self.process.wait().expect("a killed process ends");
+    }
+
+    /// What the host has counted: key-value reads and writes since it began.
+    ///
+    /// # Panics
+    /// When it does not say.
+    #[must_use]
+    pub fn key_value_calls(&self) -> (u64, u64) {
+        let stats: Value = self.client().get("/.host/stats").json();
+        let count = |name: &str| stats["kv"][name].as_u64().expect("the host counts");
+        (count("reads"), count("writes"))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
+}
+
+fn host_program() -> PathBuf {
+    env::var_os("REPRISE_HOST").map_or_else(|| target().join("host/reprise-host"), PathBuf::from)
+}
+
+fn manifest() -> PathBuf {
+    env::var_os("REPRISE_MANIFEST").map_or_else(|| workspace().join("spin.toml"), PathBuf::from)
+}
+
+/// All hosts of all tests compile the component once.
+fn compile_cache() -> PathBuf {
+    target().join("wasmtime-cache")
+}

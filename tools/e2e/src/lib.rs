@@ -1,0 +1,42 @@
+//! What the end-to-end tests stand on: real processes on loopback, and a client that speaks HTTP to them.
+//!
+//! `cargo xtask test` builds the component and the host, and names them in `REPRISE_HOST` and `REPRISE_MANIFEST`. Without
+//! these the tests look where it puts them.
+
+mod client;
+mod host;
+mod redis;
+
+pub use client::{Answer, Client};
+pub use host::{Host, Options};
+pub use redis::Redis;
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+/// How long a process may take to come up. Generous, because a cold start compiles the component.
+pub(crate) const START: Duration = Duration::from_secs(120);
+
+/// A loopback port that is free now.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener
+        .local_addr()
+        .expect("a bound listener has an address")
+        .port()
+}
+
+/// Asks until the answer is yes, for at most this long.
+///
+/// # Panics
+/// When the time is over.
+pub fn wait_until(what: &str, limit: Duration, mut yes: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !yes() {
+        assert!(
+            start.elapsed() < limit,
+            "{what} did not happen within {limit:?}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

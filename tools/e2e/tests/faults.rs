@@ -1,0 +1,190 @@
+//! A store that is down, locked, full, or somebody else's: nothing runs unprotected, nothing is lost, and the service
+//! recovers by itself when the store does.
+
+use reprise_e2e::{Answer, Host, Options, Redis};
+use rusqlite::Connection;
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+fn file(state: &TempDir) -> PathBuf {
+    state.path().join("sqlite_key_value.db")
+}
+
+fn assert_problem(answer: &Answer, problem: &str, retryable: bool) {
+    assert_eq!(answer.status, 503, "{answer:?}");
+    let document = answer.json();
+    assert_eq!(
+        document["type"],
+        format!("urn:reprise:problem:{problem}"),
+        "{answer:?}"
+    );
+    assert_eq!(document["retryable"], retryable, "{answer:?}");
+    assert_eq!(
+        answer.header("retry-after").is_some(),
+        retryable,
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_locked_store_is_unavailable_until_the_lock_goes() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
+    let before = client.task("before", Some("before"));
+    let lock = Connection::open(file(&state)).expect("the store's file");
+    lock.execute_batch("BEGIN IMMEDIATE")
+        .expect("nobody else writes");
+
+    assert_problem(
+        &client.task("during", Some("during")),
+        "store-unavailable",
+        true,
+    );
+    let repeat = client.task("before", Some("before"));
+    assert_eq!(
+        (repeat.status, repeat.id()),
+        (200, before.id()),
+        "a repeat only reads"
+    );
+    assert_eq!(client.get("/-/healthz").status, 200);
+
+    lock.execute_batch("ROLLBACK").expect("the lock is ours");
+    let during = client.task("during", Some("during"));
+    assert!(matches!(during.status, 200 | 201), "{during:?}");
+    assert_eq!(client.task("during", Some("during")).id(), during.id());
+}
+
+#[test]
+fn a_full_store_is_unavailable_until_there_is_room() {
+    let state = TempDir::new().unwrap();
+    // The file is limited from outside: the host's connection sees SQLITE_FULL when it cannot grow.
+    let mut host = Host::start(
+        state.path(),
+        &Options::default().variable("bucket_bits", "2"),
+    );
+    let before = host.client().task("before", Some("before"));
+    host.kill();
+    let host = Host::start_with_file_limit(
+        state.path(),
+        &Options::default(),
+        fs::metadata(file(&state)).expect("the store's file").len(),
+    );
+    let large = "x".repeat(100_000);
+    assert_problem(
+        &host.client().task(&large, Some("during")),
+        "store-unavailable",
+        true,
+    );
+    let repeat = host.client().task("before", Some("before"));
+    assert_eq!(
+        (repeat.status, repeat.id()),
+        (200, before.id()),
+        "what is there is still answered"
+    );
+    drop(host);
+
+    let host = Host::start(state.path(), &Options::default());
+    let during = host.client().task(&large, Some("during"));
+    assert!(matches!(during.status, 200 | 201), "{during:?}");
+    assert_eq!(
+        host.client().task("before", Some("before")).id(),
+        before.id()
+    );
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_unavailable_until_it_can() {
+    let state = TempDir::new().unwrap();
+    // A folder lies where the file should be.
+    fs::create_dir(file(&state)).expect("the state is new");
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
+    assert_problem(
+        &client.task("during", Some("key")),
+        "store-unavailable",
+        true,
+    );
+    fs::remove_dir(file(&state)).expect("it is empty");
+    assert_eq!(client.task("during", Some("key")).status, 201);
+}
+
+#[test]
+fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
+    let state = TempDir::new().unwrap();
+    let mut redis = Redis::start(state.path());
+    let host = Host::start(state.path(), &Options::default().redis(&redis.url()));
+    let client = host.client();
+    let before = client.task("before", Some("before"));
+    assert_eq!(before.status, 201, "{before:?}");
+    redis.kill();
+    assert_problem(
+        &client.task("during", Some("during")),
+        "store-unavailable",
+        true,
+    );
+    redis.restart();
+    reprise_e2e::wait_until("the recovery", std::time::Duration::from_secs(30), || {
+        let answer = client.task("during", Some("during"));
+        assert!(matches!(answer.status, 200 | 201 | 503), "{answer:?}");
+        answer.status != 503
+    });
+    assert_eq!(
+        client.task("before", Some("before")).id(),
+        before.id(),
+        "nothing that was answered is lost"
+    );
+}
+
+#[test]
+fn a_store_of_another_layout_is_refused_and_left_alone() {
+    for layout in [
+        &b"RPRS\x09\x01\x0e\x00"[..],
+        b"somebody",
+        b"another program's document",
+    ] {
+        let state = TempDir::new().unwrap();
+        let mut host = Host::start(state.path(), &Options::default());
+        let before = host.client().task("before", Some("before"));
+        host.kill();
+        let store = Connection::open(file(&state)).expect("the store's file");
+        let ours: Vec<u8> = set_layout(&store, layout);
+
+        let mut host = Host::start(state.path(), &Options::default());
+        assert_problem(
+            &host.client().task("during", Some("during")),
+            "store-refused",
+            false,
+        );
+        assert_problem(
+            &host.client().get(&format!("/tasks/{}", before.id())),
+            "store-refused",
+            false,
+        );
+        host.kill();
+        assert_eq!(set_layout(&store, &ours), layout, "it was left as it was");
+
+        let host = Host::start(state.path(), &Options::default());
+        assert_eq!(
+            host.client().task("before", Some("before")).id(),
+            before.id()
+        );
+    }
+}
+
+/// Writes a layout, and gives the one that was there.
+fn set_layout(store: &Connection, layout: &[u8]) -> Vec<u8> {
+    let read = "SELECT value FROM spin_key_value WHERE key = 'w/layout'";
+    let there = store
+        .query_row(read, [], |row| row.get(0))
+        .expect("the store has a layout");
+    let write = "UPDATE spin_key_value SET value = ?1 WHERE key = 'w/layout'";
+    assert_eq!(
+        store
+            .execute(write, [layout])
+            .expect("the file can be written"),
+        1
+    );
+    there
+}

@@ -1,0 +1,115 @@
+//! Retention: an expired key is new again, and its space comes back.
+
+use reprise_e2e::{Client, Host, Options, wait_until};
+use rusqlite::Connection;
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const TASKS: usize = 10_000;
+const THREADS: usize = 16;
+/// How long the clean-up may take; a slow disk writes some hundred times a second.
+const CLEAN_UP: Duration = Duration::from_secs(300);
+
+fn options() -> Options {
+    Options::default()
+        .variable("admin_token", "token")
+        .variable("retention_seconds", "1")
+        .variable("purge_grace_seconds", "0")
+        .variable("bucket_bits", "6")
+}
+
+fn tick(client: &Client) -> u64 {
+    let headers = [("authorization", "Bearer token")];
+    let answer = client
+        .send("POST", "/-/tick", &headers, b"")
+        .expect("a tick is answered");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["records_purged"]
+        .as_u64()
+        .expect("a tick counts")
+}
+
+fn rows(state: &TempDir) -> u64 {
+    let connection =
+        Connection::open(state.path().join("sqlite_key_value.db")).expect("the store's file");
+    let count = "SELECT count(*) FROM spin_key_value";
+    let count: i64 = connection
+        .query_row(count, [], |row| row.get(0))
+        .expect("it counts");
+    u64::try_from(count).expect("a count")
+}
+
+/// Creates this many tasks with keys of their own.
+fn create(host: &Host, prefix: &str, tasks: usize) {
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let client = host.client();
+            scope.spawn(move || {
+                for number in (thread..tasks).step_by(THREADS) {
+                    let answer = client.task("short-lived", Some(&format!("{prefix}-{number}")));
+                    assert_eq!(answer.status, 201, "{answer:?}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn after_its_retention_a_key_is_new_again() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &options());
+    let client = host.client();
+    let first = client.task("first", Some("key"));
+    assert_eq!(client.task("second", Some("key")).status, 409);
+    let mut again = None;
+    wait_until("the expiry", Duration::from_secs(30), || {
+        let answer = client.task("second", Some("key"));
+        let created = answer.status == 201;
+        assert!(created || answer.status == 409, "{answer:?}");
+        again = created.then_some(answer);
+        created
+    });
+    let again = again.expect("it was created");
+    assert_ne!(first.id(), again.id());
+    assert_eq!(
+        client.get(&format!("/tasks/{}", first.id())).status,
+        404,
+        "what has expired is absent"
+    );
+    assert_eq!(client.task("second", Some("key")).id(), again.id());
+}
+
+#[test]
+fn ten_thousand_short_lived_tasks_leave_nothing_behind() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &options());
+    let client = host.client();
+    // All sixty-four words come into being; they stay.
+    create(&host, "warm", 1_000);
+    wait_until("the first clean-up", CLEAN_UP, || {
+        tick(&client) == 0 && rows(&state) < 100
+    });
+    let baseline = rows(&state);
+    assert_eq!(
+        baseline,
+        64 + 2,
+        "the words of the buckets, of the walk and of the layout"
+    );
+
+    create(&host, "many", TASKS);
+    let full = rows(&state);
+    // Some may have expired, but nothing was purged yet.
+    assert_eq!(full, baseline + TASKS as u64);
+    let mut purged = 0;
+    wait_until("the clean-up", CLEAN_UP, || {
+        purged += tick(&client);
+        rows(&state) == baseline
+    });
+    assert_eq!(purged, TASKS as u64);
+    assert_eq!(
+        client.task("alive", Some("many-0")).status,
+        201,
+        "the buckets work on"
+    );
+}

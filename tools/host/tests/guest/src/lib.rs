@@ -1,0 +1,88 @@
+//! A component that does with the host's interfaces what a request asks for, so that the host's tests can be written
+//! as requests and answers.
+//!
+//! `POST /kv` runs a script of key-value calls, see [`script`]; the other paths are in [`handle`].
+
+#![cfg(target_family = "wasm")]
+
+mod bindings;
+mod script;
+mod spin_script;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+use spin_sdk::http::body::IncomingBodyExt as _;
+use spin_sdk::http::{IntoResponse, Request, StatusCode, get};
+use spin_sdk::http_service;
+use spin_sdk::wasip3::clocks::monotonic_clock;
+
+/// How many requests this instance has had; shows which requests share an instance.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
+#[http_service]
+async fn entry(request: Request) -> impl IntoResponse {
+    match handle(request).await {
+        Ok(answer) => (StatusCode::OK, answer.to_string()),
+        Err(error) => (StatusCode::BAD_REQUEST, format!("{error:#}")),
+    }
+}
+
+async fn handle(request: Request) -> Result<Value> {
+    let count = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
+    let path = request.uri().path().to_owned();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    Ok(match path.as_str() {
+        "/plain" => json!("plain"),
+        // Which request of its instance this is, and after how long it was answered.
+        "/count" => json!(count),
+        "/wait" => {
+            monotonic_clock::wait_for(query.parse::<u64>()? * 1_000_000).await;
+            json!(count)
+        }
+        "/headers" => headers(&request)?,
+        "/echo" => json!(String::from_utf8(
+            request.into_body().bytes().await?.to_vec()
+        )?),
+        "/kv" => script::run(&request.into_body().bytes().await?)?,
+        "/spin-kv" => spin_script::run(&request.into_body().bytes().await?).await?,
+        "/file" => json!(std::fs::read_to_string(&query)?),
+        "/write" => json!(std::fs::write(&query, "x").map_err(|error| error.kind().to_string())),
+        "/environment" => json!(std::env::var(&query)?),
+        "/variable" => match spin_sdk::variables::get(&query).await {
+            Ok(value) => json!(value),
+            Err(error) => bail!("{error:?}"),
+        },
+        "/print" => {
+            println!("to stdout: {query}");
+            eprintln!("to stderr: {query}");
+            json!(null)
+        }
+        "/fetch" => fetch(&query).await?,
+        "/panic" => panic!("asked to"),
+        "/random" => json!(spin_sdk::wasip3::random::random::get_random_u64()),
+        other => bail!("no such path: {other}"),
+    })
+}
+
+/// All header lines as pairs.
+fn headers(request: &Request) -> Result<Value> {
+    let pairs = request
+        .headers()
+        .iter()
+        .map(|(name, value)| Ok((name.as_str().to_owned(), value.to_str()?.to_owned())))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(json!({ "uri": request.uri().to_string(), "headers": pairs }))
+}
+
+/// Gets an address and tells the status and body, or the error code.
+async fn fetch(address: &str) -> Result<Value> {
+    let response = match get(address).await {
+        Ok(response) => response,
+        Err(error) => return Ok(json!({ "error": format!("{error:?}") })),
+    };
+    let status = response.status().as_u16();
+    let body = response.into_body().bytes().await.context("body")?;
+    Ok(json!({ "status": status, "body": String::from_utf8_lossy(&body) }))
+}
