@@ -14,6 +14,7 @@
 #[path = "../model/mod.rs"]
 mod model;
 
+mod bench;
 mod client;
 mod observer;
 mod requests;

@@ -17,6 +17,8 @@ pub struct Observer {
     seen: BTreeMap<String, (Vec<u8>, Record)>,
     /// Retries that were scheduled or that followed a lost attempt.
     pub retries: u64,
+    /// Those of them that followed a lost attempt.
+    pub takeovers: u64,
     pub changes: u64,
 }
 
@@ -34,7 +36,9 @@ impl Observer {
         let after = stored::decode(payload).map_err(|error| format!("{key}: {error}"))?;
         if let Some((_, before)) = self.seen.get(key) {
             self.changes += 1;
-            self.retries += u64::from(is_retry(before, &after));
+            let is_retry = is_retry(before, &after);
+            self.retries += u64::from(is_retry);
+            self.takeovers += u64::from(is_retry && matches!(after.state(), State::Running(_)));
             follows(before, &after)
                 .map_err(|rule| format!("broken: {rule}\n{before:#?}\n{after:#?}"))?;
         }

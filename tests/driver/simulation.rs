@@ -196,6 +196,8 @@ impl History {
             crashes: self.crashes,
             faults: self.faults,
             changes: self.observer.changes,
+            retries: self.observer.retries,
+            takeovers: self.observer.takeovers,
             calls,
         })
     }
@@ -313,6 +315,8 @@ struct Seen {
     crashes: u32,
     faults: u32,
     changes: u64,
+    retries: u64,
+    takeovers: u64,
     calls: usize,
 }
 
@@ -325,6 +329,8 @@ impl Seen {
         self.crashes += other.crashes;
         self.faults += other.faults;
         self.changes += other.changes;
+        self.retries += other.retries;
+        self.takeovers += other.takeovers;
         self.calls += other.calls;
     }
 }
@@ -378,11 +384,12 @@ fn random_histories_keep_every_promise() {
     }
     println!("seeds 0..{HISTORIES}: {all:?}");
     assert!(
-        all.created > 0 && all.repeated > 0 && all.mismatched > 0,
+        all.created > 10_000 && all.repeated > 10_000 && all.mismatched > 10_000,
         "clients were served"
     );
     assert!(
-        all.crashes > 0 && all.faults > 0 && all.calls > 0,
+        all.crashes > 10_000 && all.faults > 10_000 && all.calls > 10_000,
         "things went wrong"
     );
+    assert!(all.retries > 10_000 && all.takeovers > 1_000, "and went on");
 }
