@@ -51,6 +51,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// The table of an operation.
     #[expect(
         clippy::match_same_arms,
         reason = "a table has one line for each case, also where two lines agree"

@@ -88,6 +88,7 @@ impl Step<'_> {
         Decision::write_and_wait(next)
     }
 
+    /// The table of one delivery.
     #[expect(
         clippy::match_same_arms,
         reason = "a table has one line for each case, also where two lines agree"
@@ -101,14 +102,8 @@ impl Step<'_> {
             (Pending { .. }, ReplayAsked) => Move::Refuse(Refusal::NotDead),
             (Pending { .. }, DropAsked) => Move::Refuse(Refusal::NotDead),
 
-            (
-                Delivering {
-                    attempt: running, ..
-                },
-                Finished { attempt, .. },
-            ) if attempt != *running => Move::Stale,
-            (Delivering { .. }, Finished { outcome, .. }) => {
-                Move::To(self.delivery_finished(delivery, outcome))
+            (Delivering { .. }, Finished { attempt, outcome }) => {
+                self.finish_delivery(delivery, attempt, outcome)
             }
             (Delivering { .. }, ReplayAsked) => Move::Refuse(Refusal::NotDead),
             (Delivering { .. }, DropAsked) => Move::Refuse(Refusal::NotDead),
@@ -130,12 +125,16 @@ impl Step<'_> {
         }
     }
 
-    fn delivery_finished(&self, delivery: &Delivery, outcome: DeliveryOutcome) -> DeliveryState {
-        match outcome {
+    /// Takes a delivery's outcome, if the delivery is still the one that runs, which is the last one started.
+    fn finish_delivery(&self, delivery: &Delivery, attempt: u32, outcome: DeliveryOutcome) -> Move {
+        if attempt != delivery.attempts {
+            return Move::Stale;
+        }
+        Move::To(match outcome {
             DeliveryOutcome::Accepted => DeliveryState::Delivered { at: self.now },
             DeliveryOutcome::Rejected { error } => self.dead(Some(error)),
             DeliveryOutcome::Retryable { error, hint } => self.deliver_again(delivery, error, hint),
-        }
+        })
     }
 
     fn deliver_again(
