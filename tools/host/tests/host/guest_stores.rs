@@ -257,7 +257,7 @@ async fn data_outlives_the_process() {
     )
     .await;
     host.signal("KILL");
-    assert!(!host.ends_well());
+    assert!(!host.ended().await.success());
 
     let host = application.start(&[]);
     assert_eq!(

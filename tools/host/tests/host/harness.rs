@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -56,7 +56,9 @@ impl Application {
             format!("{head}{manifest}"),
         )
         .expect("it can be written to");
-        Self { directory }
+        let application = Self { directory };
+        fs::create_dir(application.temporary()).expect("it can be written to");
+        application
     }
 
     /// The application's directory.
@@ -67,14 +69,15 @@ impl Application {
     /// Runs the host on it until it serves.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let log = fs::File::create(self.log_path()).expect("the directory can be written to");
-        let mut child = self
-            .command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the host is a program");
+        let mut process = Process(
+            self.command(arguments)
+                .stdout(Stdio::piped())
+                .stderr(log)
+                .spawn()
+                .expect("the host is a program"),
+        );
         let mut line = String::new();
-        let output = child.stdout.take().expect("stdout is piped");
+        let output = process.0.stdout.take().expect("stdout is piped");
         BufReader::new(output)
             .read_line(&mut line)
             .expect("the host writes text");
@@ -82,17 +85,30 @@ impl Application {
             panic!("the host said {line:?} and: {}", self.log());
         };
         Running {
-            child,
+            process,
             address: address.to_owned(),
             client: Client::builder(TokioExecutor::new()).build_http(),
         }
     }
 
-    /// Runs the host to its end, for applications that it should refuse.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments)
-            .output()
-            .expect("the host is a program")
+    /// Runs the host on something that it has to refuse, and returns what it says about it.
+    pub(crate) async fn refusal(&self, arguments: &[&str]) -> String {
+        let [output, log] = [self.path().join("stdout.log"), self.log_path()];
+        let create = |path: &Path| fs::File::create(path).expect("the directory can be written to");
+        let mut child = Process(
+            self.command(arguments)
+                .stdout(create(&output))
+                .stderr(create(&log))
+                .spawn()
+                .expect("the host is a program"),
+        );
+        assert!(!child.ended().await.success(), "{arguments:?}");
+        assert_eq!(
+            fs::read_to_string(output).expect("it is there"),
+            "",
+            "it never served"
+        );
+        self.log()
     }
 
     /// Waits until the host has written a text to stderr.
@@ -109,6 +125,11 @@ impl Application {
         self.path().join("stderr.log")
     }
 
+    /// Where the host puts its temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.path().join("temporary")
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(HOST);
         // The compiled component is shared by all tests.
@@ -117,8 +138,10 @@ impl Application {
             .arg("--from")
             .arg(self.path())
             .arg("--cache-dir")
-            .arg(cache);
-        command.args(["--listen", "127.0.0.1:0"]).args(arguments);
+            .arg(cache)
+            .args(["--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .env("TMPDIR", self.temporary());
         command
     }
 }
@@ -156,9 +179,37 @@ pub(crate) async fn eventually(condition: impl AsyncFn() -> bool) {
         .expect("it becomes true");
 }
 
+/// A process that is killed with this value.
+struct Process(Child);
+
+impl Process {
+    /// Waits for the process to end by itself.
+    async fn ended(&mut self) -> ExitStatus {
+        let waiting = async {
+            loop {
+                if let Some(status) = self.0.try_wait().expect("it was started") {
+                    return status;
+                }
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("the host ends")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Already gone is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A host that serves; it is killed with this value.
 pub(crate) struct Running {
-    child: Child,
+    process: Process,
     /// Where it listens.
     pub(crate) address: String,
     client: Client<HttpConnector, Full<Bytes>>,
@@ -218,27 +269,19 @@ impl Running {
     /// Sends a signal.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill")
-            .args([&format!("-{name}"), &self.child.id().to_string()])
+            .args([&format!("-{name}"), &self.process.0.id().to_string()])
             .status();
         assert!(sent.expect("kill is a program").success());
     }
 
-    /// Waits for the process to end by itself, and tells whether it did so without an error.
-    pub(crate) fn ends_well(mut self) -> bool {
-        self.child.wait().expect("it was started").success()
+    /// Waits for the process to end by itself.
+    pub(crate) async fn ended(mut self) -> ExitStatus {
+        self.process.ended().await
     }
 
     fn ok(path: &str, (status, body): (StatusCode, String)) -> Value {
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
         serde_json::from_str(&body).expect("the test component answers JSON")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Already gone is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

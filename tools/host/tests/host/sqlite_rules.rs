@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use reprise_host::kv::sqlite_store::{FILE_NAME, SqliteStores};
 use reprise_host::kv::{Cas, Store, StoreError, Stores as _, SwapError};
@@ -258,6 +259,29 @@ async fn an_error_of_the_database_in_a_swap_is_an_error_of_the_store() {
         panic!("a missing table is not a lost swap");
     };
     assert!(message.contains("no such table"), "{message}");
+}
+
+/// The driver waits for 5 s, with the lock held; then it is an error of the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_another_process_has_locked_is_an_error_until_it_is_free() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).await;
+    let (cas, _) = reading(&store, "key").await;
+    let other = rusqlite::Connection::open(directory.path().join(FILE_NAME)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let before = Instant::now();
+    let StoreError(message) = store.set("key", b"value").await.unwrap_err();
+    assert!(message.contains("DatabaseBusy"), "{message}");
+    assert!(before.elapsed() >= Duration::from_secs(5));
+    assert_eq!(
+        store.get("key").await.unwrap(),
+        None,
+        "reading is still possible"
+    );
+
+    other.execute_batch("ROLLBACK").unwrap();
+    cas.swap(b"value".to_vec()).await.unwrap();
 }
 
 /// Whether a call panics, as it would under a guest's request.

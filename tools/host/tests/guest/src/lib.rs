@@ -61,6 +61,12 @@ async fn handle(request: Request) -> Result<Value> {
         }
         "/fetch" => fetch(&query, count).await?,
         "/panic" => panic!("asked to"),
+        "/loop" => {
+            eprintln!("looping");
+            loop {
+                std::hint::spin_loop();
+            }
+        }
         "/random" => json!(spin_sdk::wasip3::random::random::get_random_u64()),
         other => bail!("no such path: {other}"),
     })
