@@ -15,7 +15,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to come up. Generous, because a cold start compiles the component.
-pub(crate) const START: Duration = Duration::from_secs(120);
+pub(crate) const START: Duration = Duration::from_mins(2);
 
 /// A loopback port that is free now.
 pub(crate) fn free_port() -> u16 {

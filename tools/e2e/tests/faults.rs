@@ -9,7 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Spin's Redis driver waits for one or two minutes between two tries to connect.
-const RECOVERY: Duration = Duration::from_secs(240);
+const RECOVERY: Duration = Duration::from_mins(4);
 
 fn file(state: &TempDir) -> PathBuf {
     state.path().join("sqlite_key_value.db")

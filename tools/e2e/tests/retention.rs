@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const TASKS: usize = 10_000;
 const THREADS: usize = 16;
 /// How long the clean-up may take; a slow disk writes some hundred times a second.
-const CLEAN_UP: Duration = Duration::from_secs(300);
+const CLEAN_UP: Duration = Duration::from_mins(5);
 
 fn options() -> Options {
     Options::default()

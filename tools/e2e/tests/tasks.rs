@@ -1,6 +1,6 @@
 //! `POST /tasks` and `GET /tasks/{id}` as a client meets them: good input in many scripts, and bad input of each kind.
 
-use reprise_e2e::{Host, Options};
+use reprise_e2e::{Client, Host, Options};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -47,202 +47,162 @@ fn texts_are_analysed_and_survive_a_kill() {
     }
 }
 
-/// (method, path, headers, body), and the status and the type of the problem that it is answered with.
-type Row<'a> = (
-    &'a str,
-    &'a str,
-    &'a [(&'a str, &'a str)],
-    &'a [u8],
-    u16,
-    &'a str,
-);
+const JSON: (&str, &str) = ("content-type", "application/json");
+const GOOD: &[u8] = br#"{"text":"a"}"#;
+
+/// Sends a bad request, and checks the problem document that it is answered with.
+fn assert_problem(
+    client: &Client,
+    (method, path, headers, body): (&str, &str, &[(&str, &str)], &[u8]),
+    status: u16,
+    problem: &str,
+) {
+    let name = format!(
+        "{method} {path} {headers:?} {:.60?}",
+        String::from_utf8_lossy(body)
+    );
+    let answer = client.send(method, path, headers, body);
+    let answer = answer.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(answer.status, status, "{name}: {answer:?}");
+    let document = answer.json();
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/problem+json"),
+        "{name}"
+    );
+    assert_eq!(
+        document["type"],
+        format!("urn:reprise:problem:{problem}"),
+        "{name}"
+    );
+    assert_eq!(document["status"], status, "{name}");
+    assert_eq!(document["retryable"], false, "{name}");
+    assert!(
+        document["title"].is_string() && document["detail"].is_string(),
+        "{name}"
+    );
+    assert_eq!(answer.header("allow").is_some(), status == 405, "{name}");
+}
 
 #[test]
-fn bad_input_is_answered_with_its_problem_and_nothing_breaks() {
-    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+fn a_bad_body_is_answered_with_its_problem_and_the_instance_keeps_serving() {
     let state = TempDir::new().unwrap();
     let host = Host::start(state.path(), &Options::default());
     let client = host.client();
     let known = client.task("known", None).id();
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(300_000));
     let deep = format!("{{\"text\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000));
+    let table: &[(&[u8], u16, &str)] = &[
+        (b"{\"text\":", 400, "invalid-body"),
+        (b"", 400, "invalid-body"),
+        (b"[\"a\"]", 400, "invalid-body"),
+        (b"{\"text\":5}", 400, "invalid-body"),
+        (b"{\"text\":null}", 400, "invalid-body"),
+        (b"{}", 400, "invalid-body"),
+        (b"{\"text\":\"a\",\"more\":1}", 400, "invalid-body"),
+        (b"{\"text\":\"a\",\"text\":\"b\"}", 400, "invalid-body"),
+        (b"{\"text\":\"a\"} x", 400, "invalid-body"),
+        (b"{\"text\":\"\\ud800\"}", 400, "invalid-body"),
+        (b"{\"text\":\"\xff\"}", 400, "invalid-body"),
+        (b"{\"text\":\" \\t \"}", 400, "invalid-body"),
+        (deep.as_bytes(), 400, "invalid-body"),
+        (large.as_bytes(), 413, "body-too-large"),
+    ];
+    for (body, status, problem) in table {
+        assert_problem(&client, ("POST", "/tasks", &[JSON], body), *status, problem);
+    }
+    assert_eq!(client.get(&format!("/tasks/{known}")).status, 200);
+}
+
+#[test]
+fn a_bad_header_is_answered_with_its_problem() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
     let long_key = "k".repeat(256);
-    let long_key = [JSON[0], ("idempotency-key", &long_key)];
-    let other_shape = format!("/tasks/{}", known.replace('-', ""));
-    let unknown = format!("/tasks/{}", known.replace(&known[24..], "000000000001"));
-    let good = br#"{"text":"a"}"#;
+    let key = |key| [JSON, ("idempotency-key", key)];
+    type Row<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
     let table: &[Row<'_>] = &[
-        ("POST", "/tasks", JSON, b"{\"text\":", 400, "invalid-body"),
-        ("POST", "/tasks", JSON, b"", 400, "invalid-body"),
-        ("POST", "/tasks", JSON, b"[\"a\"]", 400, "invalid-body"),
-        ("POST", "/tasks", JSON, b"{\"text\":5}", 400, "invalid-body"),
+        (&[], 415, "unsupported-media-type"),
         (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":null}",
-            400,
-            "invalid-body",
-        ),
-        ("POST", "/tasks", JSON, b"{}", 400, "invalid-body"),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\"a\",\"more\":1}",
-            400,
-            "invalid-body",
-        ),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\"a\",\"text\":\"b\"}",
-            400,
-            "invalid-body",
-        ),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\"a\"} x",
-            400,
-            "invalid-body",
-        ),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\"\\ud800\"}",
-            400,
-            "invalid-body",
-        ),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\"\xff\"}",
-            400,
-            "invalid-body",
-        ),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            b"{\"text\":\" \\t \"}",
-            400,
-            "invalid-body",
-        ),
-        ("POST", "/tasks", JSON, deep.as_bytes(), 400, "invalid-body"),
-        (
-            "POST",
-            "/tasks",
-            JSON,
-            large.as_bytes(),
-            413,
-            "body-too-large",
-        ),
-        ("POST", "/tasks", &[], good, 415, "unsupported-media-type"),
-        (
-            "POST",
-            "/tasks",
             &[("content-type", "text/plain")],
-            good,
             415,
             "unsupported-media-type",
         ),
         (
-            "POST",
-            "/tasks",
-            &[JSON[0], ("content-encoding", "gzip")],
-            good,
+            &[JSON, ("content-encoding", "gzip")],
             415,
             "unsupported-media-type",
         ),
+        (&key(""), 400, "invalid-idempotency-key"),
+        (&key("a b"), 400, "invalid-idempotency-key"),
+        (&key("\"a"), 400, "invalid-idempotency-key"),
+        (&key(&long_key), 400, "invalid-idempotency-key"),
         (
-            "POST",
-            "/tasks",
-            &[JSON[0], ("idempotency-key", "")],
-            good,
+            &[JSON, ("idempotency-key", "a"), ("idempotency-key", "a")],
             400,
             "invalid-idempotency-key",
-        ),
-        (
-            "POST",
-            "/tasks",
-            &[JSON[0], ("idempotency-key", "a b")],
-            good,
-            400,
-            "invalid-idempotency-key",
-        ),
-        (
-            "POST",
-            "/tasks",
-            &[JSON[0], ("idempotency-key", "a"), ("idempotency-key", "a")],
-            good,
-            400,
-            "invalid-idempotency-key",
-        ),
-        (
-            "POST",
-            "/tasks",
-            &long_key,
-            good,
-            400,
-            "invalid-idempotency-key",
-        ),
-        ("GET", "/tasks", &[], b"", 405, "method-not-allowed"),
-        ("PUT", "/tasks", JSON, good, 405, "method-not-allowed"),
-        ("POST", "/-/healthz", &[], b"", 405, "method-not-allowed"),
-        ("GET", "/", &[], b"", 404, "not-found"),
-        ("GET", "/tasks/", &[], b"", 404, "not-found"),
-        ("GET", "/tasks/1", &[], b"", 404, "not-found"),
-        ("GET", "/tasks/..%2f..", &[], b"", 404, "not-found"),
-        ("GET", &other_shape, &[], b"", 404, "not-found"),
-        ("GET", &unknown, &[], b"", 404, "not-found"),
-        // Without a token in the settings the operators' routes do not exist.
-        (
-            "POST",
-            "/-/tick",
-            &[("authorization", "Bearer ")],
-            b"",
-            404,
-            "not-found",
         ),
     ];
-    for (method, path, headers, body, status, problem) in table {
-        let name = format!(
-            "{method} {path} {headers:?} {:.60?}",
-            String::from_utf8_lossy(body)
-        );
-        let answer = client
-            .send(method, path, headers, body)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(answer.status, *status, "{name}: {answer:?}");
-        assert_eq!(
-            answer.header("content-type"),
-            Some("application/problem+json"),
-            "{name}"
-        );
-        let document = answer.json();
-        assert_eq!(
-            document["type"],
-            format!("urn:reprise:problem:{problem}"),
-            "{name}"
-        );
-        assert_eq!(document["status"], *status, "{name}");
-        assert_eq!(document["retryable"], false, "{name}");
-        assert!(
-            document["title"].is_string() && document["detail"].is_string(),
-            "{name}"
-        );
-        assert_eq!(answer.header("allow").is_some(), *status == 405, "{name}");
+    for (headers, status, problem) in table {
+        assert_problem(&client, ("POST", "/tasks", headers, GOOD), *status, problem);
     }
-    assert_eq!(
-        client.get(&format!("/tasks/{known}")).status,
-        200,
-        "the instance keeps serving"
+}
+
+#[test]
+fn what_is_not_there_is_answered_with_its_problem() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
+    let known = client.task("known", None).id();
+    let other_shape = format!("/tasks/{}", known.replace('-', ""));
+    let unknown = format!("/tasks/{}", known.replace(&known[24..], "000000000001"));
+    let table: &[(&str, &str, u16, &str)] = &[
+        ("GET", "/tasks", 405, "method-not-allowed"),
+        ("PUT", "/tasks", 405, "method-not-allowed"),
+        ("POST", "/-/healthz", 405, "method-not-allowed"),
+        ("GET", "/", 404, "not-found"),
+        ("GET", "/tasks/", 404, "not-found"),
+        ("GET", "/tasks/1", 404, "not-found"),
+        ("GET", "/tasks/..%2f..", 404, "not-found"),
+        ("GET", &other_shape, 404, "not-found"),
+        ("GET", &unknown, 404, "not-found"),
+        // Without a token in the settings the operators' routes do not exist.
+        ("POST", "/-/tick", 404, "not-found"),
+    ];
+    for (method, path, status, problem) in table {
+        assert_problem(&client, (method, path, &[JSON], b""), *status, problem);
+    }
+    // Another tenant cannot tell that the task is there.
+    let path = format!("/tasks/{known}");
+    assert_problem(
+        &client,
+        ("GET", &path, &[("authorization", "Bearer other")], b""),
+        404,
+        "not-found",
     );
+    assert_eq!(client.get(&path).status, 200);
+}
+
+#[test]
+fn one_key_of_two_tenants_is_two_tasks() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
+    let submit = |tenant: &str, body: &[u8]| {
+        let headers = [JSON, ("idempotency-key", "key"), ("authorization", tenant)];
+        client
+            .send("POST", "/tasks", &headers, body)
+            .expect("it is answered")
+    };
+    let (alice, bob) = (
+        submit("Bearer a", GOOD),
+        submit("Bearer b", br#"{"text":"b"}"#),
+    );
+    assert_eq!((alice.status, bob.status), (201, 201));
+    assert_ne!(alice.id(), bob.id());
+    assert_eq!(submit("Bearer a", GOOD).id(), alice.id());
+    assert_eq!(submit("Bearer a", br#"{"text":"b"}"#).status, 409);
 }
 
 #[test]

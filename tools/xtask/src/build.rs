@@ -73,8 +73,13 @@ pub(crate) fn guest(
 /// Builds our host, and tells where it is.
 pub(crate) fn host(workspace: &Workspace) -> Result<PathBuf> {
     process::run(host_command(workspace, "build"))?;
+    Ok(host_program(workspace))
+}
+
+/// Where our host is once it is built.
+pub(crate) fn host_program(workspace: &Workspace) -> PathBuf {
     let program = format!("{HOST_PACKAGE}{}", std::env::consts::EXE_SUFFIX);
-    Ok(workspace.target.join(HOST_PROFILE).join(program))
+    workspace.target.join(HOST_PROFILE).join(program)
 }
 
 /// `cargo` with a subcommand for our host.

@@ -10,6 +10,9 @@ use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
 use crate::{build, debian, process};
 
+/// The tests of the built component over HTTP. Building the host's own tests builds the host that they start.
+const END_TO_END_PACKAGE: &str = "reprise-e2e";
+
 /// Runs the checks and prints a summary of them, whichever way they end.
 pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<()> {
     let mut steps = Steps::default();
@@ -45,6 +48,8 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("size", || build::check_size(workspace))?;
     let mut host_tests = build::host_command(workspace, "test");
+    host_tests.args(["--package", END_TO_END_PACKAGE]);
+    host_tests.env("REPRISE_HOST", build::host_program(workspace));
     host_tests.env("REPRISE_WASM", workspace.component());
     host_tests.env("REPRISE_MANIFEST", workspace.manifest());
     if let Some(manifest) = build::guest_manifest(workspace) {
