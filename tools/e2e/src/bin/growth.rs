@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The numbers of live records at which a repeat is measured.
-const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
-const THREADS: usize = 16;
-const REPEATS: usize = 1_000;
+const SIZES: [u64; 3] = [1_000, 10_000, 100_000];
+const THREADS: u64 = 16;
+const REPEATS: u64 = 1_000;
 /// A step through the keys that visits them in no order, and never the same twice.
-const STRIDE: usize = 7_919;
+const STRIDE: u64 = 7_919;
 
 fn main() {
     let state = TempDir::new().expect("a folder for the state");
@@ -25,29 +25,27 @@ fn main() {
         fill(&host, live, size);
         live = size;
         let before = host.key_value_calls().0;
-        let kept_alive = median(&host.client(), size);
+        let client = host.client();
+        let kept_alive = median(size, || client.clone());
         let reads = host.key_value_calls().0 - before;
-        let mut connecting: Vec<Duration> = (0..REPEATS)
-            .map(|number| repeat(&host.client(), number * STRIDE % size))
-            .collect();
-        connecting.sort_unstable();
+        let connecting = median(size, || host.client());
         println!(
             "{size:>12} | {:>11} us | {:>16} us | {}.{:02}",
             kept_alive.as_micros(),
-            connecting[REPEATS / 2].as_micros(),
-            reads as usize / REPEATS,
-            reads as usize * 100 / REPEATS % 100,
+            connecting.as_micros(),
+            reads / REPEATS,
+            reads * 100 / REPEATS % 100,
         );
     }
 }
 
 /// Creates the records from one number to another.
-fn fill(host: &Host, from: usize, to: usize) {
+fn fill(host: &Host, from: u64, to: u64) {
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let client = host.client();
             scope.spawn(move || {
-                for number in (from + thread..to).step_by(THREADS) {
+                for number in (from..to).filter(|number| number % THREADS == thread) {
                     let answer = client.task("a short text", Some(&format!("key-{number}")));
                     assert_eq!(answer.status, 201, "{answer:?}");
                 }
@@ -56,16 +54,17 @@ fn fill(host: &Host, from: usize, to: usize) {
     });
 }
 
-fn median(client: &Client, size: usize) -> Duration {
+/// The median time of a repeat, each by the client that this makes.
+fn median(size: u64, client: impl Fn() -> Client) -> Duration {
     let mut times: Vec<Duration> = (0..REPEATS)
-        .map(|number| repeat(client, number * STRIDE % size))
+        .map(|number| repeat(&client(), number * STRIDE % size))
         .collect();
     times.sort_unstable();
-    times[REPEATS / 2]
+    times[times.len() / 2]
 }
 
 /// The time of one repeat.
-fn repeat(client: &Client, number: usize) -> Duration {
+fn repeat(client: &Client, number: u64) -> Duration {
     let key = format!("key-{number}");
     let start = Instant::now();
     let answer = client.task("a short text", Some(&key));
