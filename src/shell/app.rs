@@ -7,7 +7,7 @@ use super::request::{Invocation, RequestBody};
 use super::settings::Settings;
 use super::tasks;
 use crate::driver::entropy::Entropy;
-use crate::driver::kv::{Kv, KvError};
+use crate::driver::kv::Kv;
 use crate::driver::store::{Layout, Store, StoreError};
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{Method, Request};
@@ -30,14 +30,14 @@ impl App {
         }
     }
 
-    /// Answers a request. `open` opens the key-value store, for a request that needs it.
+    /// Answers a request over this key-value store.
     pub async fn answer<K: Kv>(
         &self,
         request: &Request<RequestBody>,
-        open: impl FnOnce() -> Result<K, KvError>,
+        kv: K,
         invocation: Invocation,
     ) -> Reply {
-        let store = StoreAccess { app: self, open };
+        let store = StoreAccess { app: self, kv };
         let mut reply = match self.route(request, store, invocation).await {
             Ok(reply) => reply,
             Err(problem) => problem.reply(),
@@ -51,10 +51,10 @@ impl App {
         reply
     }
 
-    async fn route<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+    async fn route<K: Kv>(
         &self,
         request: &Request<RequestBody>,
-        store: StoreAccess<'_, O>,
+        store: StoreAccess<'_, K>,
         invocation: Invocation,
     ) -> Result<Reply, Problem> {
         let path = request.uri().path();
@@ -101,23 +101,22 @@ fn only(method: &Method, known: &Method, allow: &'static str) -> Result<(), Prob
 }
 
 /// The way to the store, for those requests that go there.
-pub(super) struct StoreAccess<'a, O> {
+pub(super) struct StoreAccess<'a, K> {
     app: &'a App,
-    open: O,
+    kv: K,
 }
 
-impl<K: Kv, O: FnOnce() -> Result<K, KvError>> StoreAccess<'_, O> {
+impl<K: Kv> StoreAccess<'_, K> {
     /// Opens the store. An instance reads its layout once.
     pub(super) async fn open(
         self,
         settings: &Settings,
         entropy: &mut Entropy,
     ) -> Result<Store<K>, StoreError> {
-        let kv = (self.open)()?;
         if let Some(layout) = self.app.layout.get() {
-            return Ok(Store::with_layout(kv, *layout));
+            return Ok(Store::with_layout(self.kv, *layout));
         }
-        let store = Store::open(kv, settings.bucket_bits, entropy).await?;
+        let store = Store::open(self.kv, settings.bucket_bits, entropy).await?;
         // Another request of this instance may have been faster; it found the same.
         let _ = self.app.layout.set(store.layout());
         Ok(store)

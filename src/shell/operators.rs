@@ -5,7 +5,7 @@ use super::problem::Problem;
 use super::reply::{self, Reply};
 use super::request::Invocation;
 use super::settings::Settings;
-use crate::driver::kv::{Kv, KvError};
+use crate::driver::kv::Kv;
 use crate::driver::store::{PurgeLimits, Purged};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
@@ -66,9 +66,9 @@ pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), 
 }
 
 /// `POST /-/tick`
-pub(super) async fn tick<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+pub(super) async fn tick<K: Kv>(
     settings: &Settings,
-    store: StoreAccess<'_, O>,
+    store: StoreAccess<'_, K>,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let store = store.open(settings, &mut invocation.entropy).await?;

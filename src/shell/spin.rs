@@ -11,13 +11,17 @@ use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::Timestamp;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
+use futures::future::{Either, select};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use spin_sdk::http::{IntoResponse, Request};
+use spin_sdk::time::sleep;
 use spin_sdk::wasip3::clocks::system_clock;
 use spin_sdk::wasip3::random::random;
-use spin_sdk::{http_service, variables};
+use spin_sdk::{http_service, key_value, variables};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
 
 /// The bindings that `wit/` asks for beyond those of the SDK.
 mod bindings {
@@ -55,7 +59,7 @@ async fn handle(request: Request) -> impl IntoResponse {
         Err(_) => RequestBody::Broken,
     };
     let request = http::Request::from_parts(head, body);
-    let reply = app.answer(&request, SpinKv::open, invocation).await;
+    let reply = app.answer(&request, SpinKv::default(), invocation).await;
     reply.map(|body| Full::new(Bytes::from(body.0)))
 }
 
@@ -94,12 +98,47 @@ fn entropy() -> Entropy {
     )
 }
 
-/// Spin's key-value store.
-struct SpinKv(store::Bucket);
+/// Spin's key-value store, by the two interfaces that reach it, each opened on first use.
+///
+/// Plain calls go through Spin's own interface: it is asynchronous, so they leave the instance free for its other
+/// requests, and can be given up. The conditional write exists in `wasi:keyvalue` alone, whose calls block. Every
+/// request reads before it writes, so a store that does not answer is met by a call that can be given up.
+#[derive(Default)]
+struct SpinKv {
+    plain: OnceCell<key_value::Store>,
+    conditional: OnceCell<store::Bucket>,
+}
+
+/// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
+/// Redis driver tries to connect again for minutes, which is longer than any client waits.
+const CALL_DEADLINE: Duration = Duration::from_secs(6);
 
 impl SpinKv {
-    fn open() -> Result<Self, KvError> {
-        store::open(STORE).map(Self).map_err(error)
+    async fn plain(&self) -> Result<&key_value::Store, KvError> {
+        if self.plain.get().is_none() {
+            let opened = in_time(key_value::Store::open(STORE)).await?;
+            // A call of the same request cannot have been faster: a request makes one at a time.
+            let _ = self.plain.set(opened);
+        }
+        Ok(self.plain.get().expect("it was just set"))
+    }
+
+    fn conditional(&self) -> Result<&store::Bucket, KvError> {
+        if self.conditional.get().is_none() {
+            let _ = self.conditional.set(store::open(STORE).map_err(error)?);
+        }
+        Ok(self.conditional.get().expect("it was just set"))
+    }
+}
+
+/// Waits for a call, but not for ever. A write that is given up may still happen.
+async fn in_time<T>(call: impl Future<Output = Result<T, key_value::Error>>) -> Result<T, KvError> {
+    match select(pin!(call), pin!(sleep(CALL_DEADLINE))).await {
+        Either::Left((Ok(value), _)) => Ok(value),
+        Either::Left((Err(failure), _)) => Err(KvError(failure.to_string())),
+        Either::Right(((), _)) => Err(KvError(format!(
+            "the store did not answer within {CALL_DEADLINE:?}"
+        ))),
     }
 }
 
@@ -115,23 +154,23 @@ impl Kv for SpinKv {
     type Cas = atomics::Cas;
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
-        self.0.get(key).map_err(error)
+        in_time(self.plain().await?.get(key)).await
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
-        self.0.set(key, value).map_err(error)
+        in_time(self.plain().await?.set(key, value)).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), KvError> {
-        self.0.delete(key).map_err(error)
+        in_time(self.plain().await?.delete(key)).await
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
-        atomics::increment(&self.0, key, delta).map_err(error)
+        atomics::increment(self.conditional()?, key, delta).map_err(error)
     }
 
     async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
-        atomics::Cas::new(&self.0, key).map_err(error)
+        atomics::Cas::new(self.conditional()?, key).map_err(error)
     }
 
     async fn current(&self, cas: &Self::Cas) -> Result<Option<Vec<u8>>, KvError> {

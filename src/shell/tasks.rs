@@ -10,7 +10,7 @@ use super::reply::{self, Reply};
 use super::request::{Invocation, RequestBody, json_bytes};
 use super::settings::Settings;
 use super::tenant;
-use crate::driver::kv::{Kv, KvError};
+use crate::driver::kv::Kv;
 use crate::driver::store::{Created, Identity as StoreIdentity, NEVER, NewRecord, Node};
 use crate::handler::analyze::analyze;
 use crate::machine::{
@@ -65,9 +65,9 @@ struct Task<'a> {
 }
 
 /// `POST /tasks`
-pub(super) async fn submit<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+pub(super) async fn submit<K: Kv>(
     settings: &Settings,
-    store: StoreAccess<'_, O>,
+    store: StoreAccess<'_, K>,
     request: &Request<RequestBody>,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
@@ -124,9 +124,9 @@ pub(super) async fn submit<K: Kv, O: FnOnce() -> Result<K, KvError>>(
 }
 
 /// `GET /tasks/{id}`
-pub(super) async fn show<K: Kv, O: FnOnce() -> Result<K, KvError>>(
+pub(super) async fn show<K: Kv>(
     settings: &Settings,
-    store: StoreAccess<'_, O>,
+    store: StoreAccess<'_, K>,
     request: &Request<RequestBody>,
     id: &str,
     mut invocation: Invocation,

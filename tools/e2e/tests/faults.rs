@@ -1,11 +1,15 @@
 //! A store that is down, locked, full, or somebody else's: nothing runs unprotected, nothing is lost, and the service
 //! recovers by itself when the store does.
 
-use reprise_e2e::{Answer, Host, Options, Redis};
+use reprise_e2e::{Answer, Host, Options, Redis, wait_until};
 use rusqlite::Connection;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// Spin's Redis driver waits for one or two minutes between two tries to connect.
+const RECOVERY: Duration = Duration::from_secs(240);
 
 fn file(state: &TempDir) -> PathBuf {
     state.path().join("sqlite_key_value.db")
@@ -59,18 +63,15 @@ fn a_locked_store_is_unavailable_until_the_lock_goes() {
 #[test]
 fn a_full_store_is_unavailable_until_there_is_room() {
     let state = TempDir::new().unwrap();
-    // The file is limited from outside: the host's connection sees SQLITE_FULL when it cannot grow.
-    let mut host = Host::start(
-        state.path(),
-        &Options::default().variable("bucket_bits", "2"),
-    );
+    let mut host = Host::start(state.path(), &Options::default());
     let before = host.client().task("before", Some("before"));
     host.kill();
-    let host = Host::start_with_file_limit(
-        state.path(),
-        &Options::default(),
-        fs::metadata(file(&state)).expect("the store's file").len(),
+    // Somebody else's data fills the file up to the limit, which the host then cannot go beyond.
+    let length = fill(
+        &Connection::open(file(&state)).expect("the store's file"),
+        &state,
     );
+    let host = Host::start_with_file_limit(state.path(), &Options::default(), length);
     let large = "x".repeat(100_000);
     assert_problem(
         &host.client().task(&large, Some("during")),
@@ -92,6 +93,23 @@ fn a_full_store_is_unavailable_until_there_is_room() {
         host.client().task("before", Some("before")).id(),
         before.id()
     );
+}
+
+/// Fills the store's file so far that a program which is limited to its length still starts, and gives that length.
+fn fill(store: &Connection, state: &TempDir) -> u64 {
+    const ENOUGH: u64 = 16 << 20;
+    let filler = vec![0_u8; 1 << 20];
+    let insert = "INSERT INTO spin_key_value (store, key, value) VALUES ('filler', ?1, ?2)";
+    for number in 0.. {
+        let length = fs::metadata(file(state)).expect("the store's file").len();
+        if length >= ENOUGH {
+            return length;
+        }
+        store
+            .execute(insert, rusqlite::params![number, filler])
+            .expect("there is room yet");
+    }
+    unreachable!("the file grows with each row")
 }
 
 #[test]
@@ -125,7 +143,7 @@ fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
         true,
     );
     redis.restart();
-    reprise_e2e::wait_until("the recovery", std::time::Duration::from_secs(30), || {
+    wait_until("the recovery", RECOVERY, || {
         let answer = client.task("during", Some("during"));
         assert!(matches!(answer.status, 200 | 201 | 503), "{answer:?}");
         answer.status != 503

@@ -41,14 +41,14 @@ pub struct Component {
     pub stores: Arc<BTreeSet<String>>,
 }
 
-/// The manifest that is meant by a path to it or to its directory.
-#[must_use]
-pub fn manifest_path(from: &Path) -> PathBuf {
-    if from.is_dir() {
-        from.join(MANIFEST_NAME)
+/// The manifest that is meant by a path to it or to its directory, as an absolute path.
+pub fn manifest_path(from: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(from)?;
+    Ok(if path.is_dir() {
+        path.join(MANIFEST_NAME)
     } else {
-        from.to_owned()
-    }
+        path
+    })
 }
 
 impl App {
@@ -320,6 +320,17 @@ source = "b.wasm"
                 "{to} gave {error:?}, not {message:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_manifest_without_a_directory_is_in_the_current_one() {
+        let path = manifest_path(Path::new(MANIFEST_NAME)).unwrap();
+        assert_eq!(path, std::env::current_dir().unwrap().join(MANIFEST_NAME));
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(
+            manifest_path(directory.path()).unwrap(),
+            directory.path().join(MANIFEST_NAME)
+        );
     }
 
     #[test]

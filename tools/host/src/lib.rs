@@ -10,6 +10,7 @@
 pub mod allowed_hosts;
 pub mod app;
 pub mod bindings;
+pub mod connect;
 pub mod files;
 pub mod guest;
 pub mod headers;
@@ -19,6 +20,7 @@ pub mod manifest;
 pub mod outbound;
 pub mod routes;
 pub mod server;
+pub mod start;
 pub mod variables;
 
-pub use server::{Host, Options};
+pub use start::{Bound, Options};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use reprise_host::{Host, Options};
+use reprise_host::{Bound, Options};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a Spin application without Spin. Prints `Serving http://ADDRESS` once it accepts connections.
@@ -66,8 +66,9 @@ fn run(arguments: Arguments) -> Result<()> {
         stats: arguments.stats,
         cache_dir: arguments.cache_dir,
     }));
-    // Whatever still runs is dropped; a guest in an endless loop must not hold up the end.
-    runtime.shutdown_background();
+    // The process ends with whatever still runs in it: a guest in an endless loop must not hold that up, and instances
+    // that are torn down would be reported as failed.
+    std::mem::forget(runtime);
     result
 }
 
@@ -75,12 +76,12 @@ fn run(arguments: Arguments) -> Result<()> {
 async fn serve(options: Options) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let (host, listener) = Host::start(options).await?;
+    let bound = Bound::start(options).await?;
     let mut stdout = std::io::stdout();
-    writeln!(stdout, "Serving http://{}", host.address())?;
+    writeln!(stdout, "Serving http://{}", bound.address())?;
     stdout.flush()?;
     tokio::select! {
-        never = host.serve(listener) => match never {},
+        never = bound.serve() => match never {},
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }

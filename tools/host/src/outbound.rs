@@ -1,9 +1,8 @@
 //! Requests that guests send: whether they may, and how they get there.
 //!
 //! A request to the own application goes through its listening socket like any other; one to another component goes
-//! straight to that. Connections are kept and reused, across instances, as in Spin.
+//! straight to that.
 
-use std::error::Error as _;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Weak;
@@ -16,32 +15,12 @@ use http::uri::{Authority, Scheme, Uri};
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::{self, Client};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::allowed_hosts::{AllowedHosts, Destination};
+use crate::connect::{CONNECT_TIMEOUT, DEFAULT_TIMEOUT, SharedClient, to_guest};
 use crate::server::Host;
-
-/// How long to wait for a connection, for the first byte, and between bytes, where the guest does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
-
-/// The client that all instances share.
-pub type SharedClient = Client<HttpsConnector<Connector>, WasiBody>;
-
-/// A client without any open connection.
-#[must_use]
-pub fn client() -> SharedClient {
-    let connector = HttpsConnectorBuilder::new()
-        .with_webpki_roots()
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(Connector);
-    Client::builder(TokioExecutor::new()).build(connector)
-}
 
 /// One component's way out.
 #[derive(Clone)]
@@ -90,6 +69,7 @@ impl Outbound {
         match Destination::of(request.uri()) {
             Destination::Component(id) => {
                 let host = self.host.upgrade().ok_or(Error::ConnectionTerminated)?;
+                // In Spin a component that does not exist is a trap; the hook cannot raise one.
                 let response = host.answer_internally(&id, request).await;
                 return response.map_err(|error| Error::InternalError(Some(format!("{error:#}"))));
             }
@@ -112,7 +92,7 @@ impl Outbound {
             TimedBody {
                 body,
                 limit: between_bytes_timeout,
-                sleep: Box::pin(sleep(between_bytes_timeout)),
+                sleep: None,
             }
             .boxed_unsync()
         }))
@@ -127,105 +107,12 @@ fn own_uri(uri: &Uri, address: SocketAddr) -> Result<Uri, Error> {
     Uri::from_parts(parts).map_err(|_| Error::HttpRequestUriInvalid)
 }
 
-/// The client's error in the guest's terms.
-fn to_guest(error: &legacy::Error) -> Error {
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        match inner.downcast_ref() {
-            Some(ConnectError::Lookup) => {
-                return Error::DnsError {
-                    rcode: Some("address not available".to_owned()),
-                    info_code: Some(0),
-                };
-            }
-            Some(ConnectError::Refused) => return Error::ConnectionRefused,
-            Some(ConnectError::TimedOut) => return Error::ConnectionTimeout,
-            None => cause = inner.source(),
-        }
-    }
-    // The connection itself was made, so what is left of connecting is TLS.
-    if error.is_connect() {
-        Error::TlsProtocolError
-    } else {
-        Error::HttpProtocolError
-    }
-}
-
-tokio::task_local! {
-    /// How long the connection of the current request may take; the client has no parameter for it.
-    static CONNECT_TIMEOUT: Duration;
-}
-
-/// Opens TCP connections, without `TCP_NODELAY`, as in Spin.
-#[derive(Clone, Copy, Debug)]
-pub struct Connector;
-
-/// Why there is no connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectError {
-    /// The host's name has no address.
-    Lookup,
-    /// No address of the host takes connections.
-    Refused,
-    /// The guest's patience ended.
-    TimedOut,
-}
-
-impl std::fmt::Display for ConnectError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Lookup => "the host's name has no address",
-            Self::Refused => "no connection to the host",
-            Self::TimedOut => "connecting took too long",
-        })
-    }
-}
-
-impl std::error::Error for ConnectError {}
-
-impl tower_service::Service<Uri> for Connector {
-    type Response = TokioIo<TcpStream>;
-    type Error = ConnectError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let limit = CONNECT_TIMEOUT
-            .try_with(|limit| *limit)
-            .unwrap_or(DEFAULT_TIMEOUT);
-        Box::pin(async move {
-            let connecting = timeout(limit, connect(uri)).await;
-            connecting
-                .unwrap_or(Err(ConnectError::TimedOut))
-                .map(TokioIo::new)
-        })
-    }
-}
-
-async fn connect(uri: Uri) -> Result<TcpStream, ConnectError> {
-    let host = uri.host().ok_or(ConnectError::Lookup)?;
-    let default_port = if uri.scheme() == Some(&Scheme::HTTPS) {
-        443
-    } else {
-        80
-    };
-    // An IPv6 address is in brackets in a URI, and must not be in a look-up.
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses = tokio::net::lookup_host((host, uri.port_u16().unwrap_or(default_port))).await;
-    let addresses: Vec<SocketAddr> = addresses.map_err(|_| ConnectError::Lookup)?.collect();
-    TcpStream::connect(addresses.as_slice())
-        .await
-        .map_err(|_| ConnectError::Refused)
-}
-
-/// A response's body that fails if its next piece takes too long.
+/// A response's body that fails if a piece that the guest waits for takes too long.
 struct TimedBody {
     body: WasiBody,
     limit: Duration,
-    sleep: Pin<Box<Sleep>>,
+    /// There while the guest waits.
+    sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Body for TimedBody {
@@ -237,11 +124,12 @@ impl Body for TimedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            let next = Instant::now() + self.limit;
-            self.sleep.as_mut().reset(next);
+            self.sleep = None;
             return Poll::Ready(frame);
         }
-        ready!(self.sleep.as_mut().poll(context));
+        let limit = self.limit;
+        let waiting = self.sleep.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(waiting.as_mut().poll(context));
         Poll::Ready(Some(Err(Error::ConnectionReadTimeout)))
     }
 
@@ -251,5 +139,84 @@ impl Body for TimedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::client;
+    use http_body_util::Empty;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    /// Asks a server that reads the request and then says no more than `answer`, keeping the connection open.
+    async fn ask(
+        answer: &'static str,
+        scheme: &str,
+        options: RequestOptions,
+    ) -> Result<Bytes, Error> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let outbound = Outbound {
+            allowed: AllowedHosts::parse(&["*://*:*".to_owned()], &[]).unwrap(),
+            client: client(),
+            own_address: address,
+            host: Weak::new(),
+        };
+        let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+        let request = Request::get(format!("{scheme}://{address}/"))
+            .body(body)
+            .unwrap();
+        let answered = async {
+            Ok(outbound
+                .send(request, options)
+                .await?
+                .collect()
+                .await?
+                .to_bytes())
+        };
+        let result = answered.await;
+        server.abort();
+        result
+    }
+
+    #[tokio::test]
+    async fn a_guest_can_limit_how_long_it_waits() {
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        let options = RequestOptions {
+            connect_timeout: None,
+            first_byte_timeout: Some(SHORT),
+            between_bytes_timeout: Some(SHORT),
+        };
+        for (answer, cut_off) in [
+            ("", true),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\no", true),
+            (whole, false),
+        ] {
+            match ask(answer, "http", options).await {
+                Err(Error::ConnectionReadTimeout) => assert!(cut_off, "{answer:?}"),
+                other => assert!(!cut_off && other.unwrap() == "ok", "{answer:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_http_or_not_tls_is_a_protocol_error() {
+        let result = ask("nonsense\r\n\r\n", "http", RequestOptions::default()).await;
+        assert!(
+            matches!(result, Err(Error::HttpProtocolError)),
+            "{result:?}"
+        );
+        let result = ask("nonsense\r\n\r\n", "https", RequestOptions::default()).await;
+        assert!(matches!(result, Err(Error::TlsProtocolError)), "{result:?}");
     }
 }

@@ -35,7 +35,7 @@ async fn handle(request: Request) -> Result<Value> {
     let query = request.uri().query().unwrap_or_default().to_owned();
     Ok(match path.as_str() {
         "/plain" => json!("plain"),
-        // Which request of its instance this is, and after how long it was answered.
+        // Which request of its instance this is.
         "/count" => json!(count),
         "/wait" => {
             monotonic_clock::wait_for(query.parse::<u64>()? * 1_000_000).await;
@@ -59,8 +59,14 @@ async fn handle(request: Request) -> Result<Value> {
             eprintln!("to stderr: {query}");
             json!(null)
         }
-        "/fetch" => fetch(&query).await?,
+        "/fetch" => fetch(&query, count).await?,
         "/panic" => panic!("asked to"),
+        "/loop" => {
+            eprintln!("looping");
+            loop {
+                std::hint::spin_loop();
+            }
+        }
         "/random" => json!(spin_sdk::wasip3::random::random::get_random_u64()),
         other => bail!("no such path: {other}"),
     })
@@ -76,13 +82,13 @@ fn headers(request: &Request) -> Result<Value> {
     Ok(json!({ "uri": request.uri().to_string(), "headers": pairs }))
 }
 
-/// Gets an address and tells the status and body, or the error code.
-async fn fetch(address: &str) -> Result<Value> {
+/// Gets an address and tells the status and body, or the error code, and which request of the instance this was.
+async fn fetch(address: &str, count: u64) -> Result<Value> {
     let response = match get(address).await {
         Ok(response) => response,
         Err(error) => return Ok(json!({ "error": format!("{error:?}") })),
     };
     let status = response.status().as_u16();
     let body = response.into_body().bytes().await.context("body")?;
-    Ok(json!({ "status": status, "body": String::from_utf8_lossy(&body) }))
+    Ok(json!({ "count": count, "status": status, "body": String::from_utf8_lossy(&body) }))
 }

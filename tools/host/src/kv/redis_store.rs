@@ -5,7 +5,8 @@
 //! - a swap always answers cas-failed, also when it wrote: after the transaction it sends `UNWATCH` with an argument,
 //!   which Redis refuses, and that refusal is what the guest is told;
 //! - a lost transaction (nil instead of an array) is no error to the driver; nothing but that refusal reports it;
-//! - `get_many` sends `KEYS`: with one key a pattern, with more a syntax error;
+//! - `get_many` sends `KEYS`: more than one key is a syntax error, and one is a pattern whose matches make the driver
+//!   panic, and with it the guest's requests;
 //! - a counter is decimal text, and all stores share one key space.
 //!
 //! Every conditional write has a connection of its own, because a `WATCH` belongs to one.

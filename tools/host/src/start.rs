@@ -1,0 +1,142 @@
+//! From the command line's options to an application that serves.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use anyhow::{Context as _, Result, anyhow};
+use tokio::net::TcpListener;
+
+use crate::app::{self, App};
+use crate::connect;
+use crate::guest::Guest;
+use crate::kv::redis_store::RedisStores;
+use crate::kv::sqlite_store::SqliteStores;
+use crate::kv::stats::Stats;
+use crate::kv::{KvContext, Stores};
+use crate::manifest::Manifest;
+use crate::outbound::Outbound;
+use crate::server::Host;
+
+/// What to run, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The manifest or its directory.
+    pub from: PathBuf,
+    /// Where to listen; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// Where the SQLite file is; by default `.spin` beside the manifest, as in Spin.
+    pub state_dir: Option<PathBuf>,
+    /// The Redis server to keep the stores on, instead of in the SQLite file.
+    pub redis: Option<String>,
+    /// Values of application variables.
+    pub variables: BTreeMap<String, String>,
+    /// Whether to tell the counts.
+    pub stats: bool,
+    /// Where compiled code is kept; by default in the state directory, because that is where the host may write, and
+    /// removing it removes all that the host left behind.
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// An application that has been compiled and has its address. Connections wait until it serves.
+pub struct Bound {
+    host: Arc<Host>,
+    listener: TcpListener,
+    address: SocketAddr,
+    /// The files that guests read; removed with this value.
+    _mounts: tempfile::TempDir,
+}
+
+impl Bound {
+    /// Binds the address, then loads and compiles the application.
+    ///
+    /// Fails on everything that is wrong with the manifest, the components or the options; a store that cannot be
+    /// opened shows at the first request that uses it.
+    pub async fn start(options: Options) -> Result<Self> {
+        let listener = TcpListener::bind(options.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let address = listener.local_addr()?;
+        let mounts = tempfile::tempdir()?;
+        let manifest_path = app::manifest_path(&options.from)?;
+        let directory = manifest_path
+            .parent()
+            .context("the manifest has no directory")?;
+        let manifest = Manifest::read(&manifest_path)?;
+        let environment = |name: &str| std::env::var(name).ok();
+        let app = App::settle(
+            &manifest,
+            directory,
+            mounts.path(),
+            environment,
+            &options.variables,
+        )
+        .with_context(|| manifest_path.display().to_string())?;
+
+        let state_dir = options.state_dir.unwrap_or_else(|| directory.join(".spin"));
+        std::fs::create_dir_all(&state_dir)
+            .with_context(|| format!("cannot create {}", state_dir.display()))?;
+        let cache_dir = options
+            .cache_dir
+            .unwrap_or_else(|| state_dir.join("wasmtime-cache"));
+        let engine = engine(&cache_dir)?;
+        let stores = stores(options.redis.as_deref(), &state_dir)?;
+        let stats = Arc::new(Stats::default());
+        let compile = |host: &Weak<Host>| {
+            let client = connect::client();
+            let compile = |(id, settings): (String, app::Component)| {
+                let kv = KvContext::new(stores.clone(), settings.stores.clone(), stats.clone());
+                let outbound = Outbound {
+                    allowed: settings.allowed_hosts.clone(),
+                    client: client.clone(),
+                    own_address: address,
+                    host: host.clone(),
+                };
+                let guest = Guest::compile(&engine, &id, settings, kv, outbound)
+                    .with_context(|| format!("component.{id}"))?;
+                Ok((id, guest))
+            };
+            app.components.into_iter().map(compile).collect()
+        };
+        let host = Host::new(app.routes, compile, stats.clone(), options.stats)?;
+        Ok(Self {
+            host,
+            listener,
+            address,
+            _mounts: mounts,
+        })
+    }
+
+    /// The address that it listens on, with the real port.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves without end.
+    pub async fn serve(self) -> Infallible {
+        self.host.serve(self.listener).await
+    }
+}
+
+fn stores(redis: Option<&str>, state_dir: &Path) -> Result<Arc<dyn Stores>> {
+    Ok(match redis {
+        Some(url) => Arc::new(RedisStores::new(url).context("--redis")?),
+        None => Arc::new(SqliteStores::new(state_dir)),
+    })
+}
+
+/// The compiler and runtime, with compiled code kept in `cache`.
+fn engine(cache: &Path) -> Result<wasmtime::Engine> {
+    let mut cache_config = wasmtime::CacheConfig::new();
+    // Relative to here; the configuration insists on an absolute path.
+    cache_config.with_directory(std::path::absolute(cache)?);
+    let mut config = wasmtime::Config::new();
+    config.wasm_component_model_async(true);
+    config.cache(Some(
+        wasmtime::Cache::new(cache_config).map_err(|error| anyhow!("{error:?}"))?,
+    ));
+    wasmtime::Engine::new(&config).map_err(|error| anyhow!("{error:?}"))
+}

@@ -1,0 +1,111 @@
+//! The life of instances: how many requests they serve, when they go, and what becomes of their failures; and the end of
+//! the host.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+use crate::harness::{Application, read_head};
+
+/// As many requests as four instances take at a time.
+const CROWD: usize = 64;
+
+/// S10.
+#[tokio::test]
+async fn an_instance_serves_128_requests_and_its_statics_are_shared_between_them() {
+    let application = Application::new("");
+    let host = application.start(&[]);
+    let mut counts = Vec::new();
+    for _ in 0..1000 {
+        counts.push(host.json("/count").await.as_u64().expect("a number"));
+    }
+    assert_eq!(counts.iter().max(), Some(&128));
+}
+
+/// S10. Each request is held until all have arrived, so none can be the successor of another; and the next one is sent
+/// only when the last one is waiting, so that its instance has room unless it is full.
+#[tokio::test]
+async fn an_instance_serves_16_requests_at_a_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let application = Application::new(&format!("allowed_outbound_hosts = [\"http://{address}\"]"));
+    let host = Arc::new(application.start(&[]));
+    let (mut answers, mut held) = (Vec::new(), Vec::new());
+    for _ in 0..CROWD {
+        let host = host.clone();
+        answers.push(tokio::spawn(async move {
+            host.json(&format!("/fetch?http://{address}/")).await
+        }));
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_head(&mut stream).await;
+        held.push(stream);
+    }
+    for mut stream in held {
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            .await
+            .unwrap();
+    }
+    let mut counts = Vec::new();
+    for answer in answers {
+        counts.push(answer.await.unwrap()["count"].as_u64().expect("a number"));
+    }
+    assert_eq!(counts.iter().max(), Some(&16), "{counts:?}");
+}
+
+/// S10.
+#[tokio::test]
+async fn an_idle_instance_goes_after_a_second() {
+    let application = Application::new("");
+    let host = application.start(&[]);
+    let mut seen = BTreeSet::new();
+    for _ in 0..20 {
+        seen.insert(host.json("/count").await.as_u64().expect("a number"));
+    }
+    assert!(
+        seen.len() > 1,
+        "while requests come, the instance stays: {seen:?}"
+    );
+    // Three times as long as an idle instance is kept.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(host.json("/count").await, 1);
+}
+
+#[tokio::test]
+async fn a_trap_is_a_500_and_the_host_goes_on() {
+    let application = Application::new("");
+    let host = application.start(&[]);
+    assert_eq!(
+        host.get("/panic").await,
+        (StatusCode::INTERNAL_SERVER_ERROR, String::new())
+    );
+    assert_eq!(
+        host.get("/plain").await,
+        (StatusCode::OK, "\"plain\"".to_owned())
+    );
+    application.logged("[guest] asked to\n").await;
+    application.logged("component guest failed").await;
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_host_at_once_even_if_a_guest_never_returns() {
+    for signal in ["TERM", "INT"] {
+        let application = Application::new("files = [\"spin.toml\"]");
+        let host = application.start(&[]);
+        let mut stream = TcpStream::connect(&host.address).unwrap();
+        stream
+            .write_all(b"GET /loop HTTP/1.1\r\nhost: x\r\n\r\n")
+            .unwrap();
+        application.logged("[guest] looping\n").await;
+        host.signal(signal);
+        assert!(host.ended().await.success());
+        let left = std::fs::read_dir(application.temporary()).unwrap().count();
+        assert_eq!(left, 0, "the copies of the guest's files are gone");
+    }
+}

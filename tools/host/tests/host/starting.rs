@@ -1,0 +1,66 @@
+//! What keeps the host from starting. Each is an error that says what is wrong.
+
+use crate::harness::Application;
+
+#[tokio::test]
+async fn a_manifest_with_a_mistake_is_refused() {
+    for (application, message) in [
+        (
+            Application::new("sqlite_databases = [\"default\"]"),
+            "unknown field `sqlite_databases`",
+        ),
+        (
+            Application::new("key_value_stores = [\"other\"]"),
+            "component.guest: key_value_stores: \"other\"",
+        ),
+        (
+            Application::with_manifest("[[trigger.http]]\nroute = \"/\"\ncomponent = \"x\""),
+            "there is no component \"x\"",
+        ),
+        (
+            Application::new("variables = { a = \"{{ b }}\" }"),
+            "no variable \"b\" is declared",
+        ),
+    ] {
+        let error = application.refusal(&[]).await;
+        assert!(error.contains(message), "{error:?}, not {message:?}");
+        assert!(
+            error.contains("spin.toml"),
+            "{error:?} does not name the file"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_argument_with_a_mistake_is_refused() {
+    let application = Application::new("");
+    for (arguments, message) in [
+        (["--variable", "x"], "needs the form NAME=VALUE"),
+        (["--variable", "x=1"], "declares no variable of this name"),
+        (["--redis", "http://x"], "error: --redis: "),
+        (["--state-dir", "/dev/null/x"], "cannot create /dev/null/x"),
+    ] {
+        let error = application.refusal(&arguments).await;
+        assert!(error.contains(message), "{error:?}, not {message:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_without_a_manifest_is_refused() {
+    let application = Application::new("");
+    std::fs::remove_file(application.path().join("spin.toml")).unwrap();
+    let error = application.refusal(&[]).await;
+    assert!(
+        error.contains("cannot read") && error.contains("spin.toml"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_http_component_is_refused() {
+    let application = Application::with_manifest(
+        "[[trigger.http]]\nroute = \"/...\"\ncomponent = \"x\"\n[component.x]\nsource = \"spin.toml\"\n",
+    );
+    let error = application.refusal(&[]).await;
+    assert!(error.contains("component.x: cannot compile"), "{error}");
+}
