@@ -260,6 +260,30 @@ fn deliveries_go_on_while_the_operation_runs_again() {
 }
 
 #[test]
+fn the_next_deadline_is_the_earlier_of_the_operation_and_its_events() {
+    let policy = policy_with(|settings| settings.events_on_failed = vec![draft("order.failed")]);
+    for (hint, due) in [(LEASE - 1, LEASE - 1), (LEASE + 1, LEASE)] {
+        let mut world = World::running(&policy);
+        world.finish(terminal("no"));
+        relay(&mut world);
+        let hint = Some(Millis::new(hint));
+        world.finish_delivery(
+            0,
+            DeliveryOutcome::Retryable {
+                error: error("busy"),
+                hint,
+            },
+        );
+        world.tell(OperationEvent::RetryAsked);
+        world.tell(OperationEvent::Woken);
+        assert_eq!(
+            (world.state_name(), world.record.due().at),
+            ("running", at(due))
+        );
+    }
+}
+
+#[test]
 fn an_operator_cannot_fill_the_outbox_beyond_its_room() {
     let policy = policy_with(|settings| settings.events_on_failed = vec![draft("order.failed"); 4]);
     let mut world = World::running(&policy);

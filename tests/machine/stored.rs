@@ -182,6 +182,11 @@ fn oversized_parts_are_refused_wherever_they_are() {
         stored::decode(data.as_bytes()),
         Err(DecodeError::Inconsistent { .. })
     ));
+    let blanks = stored::decode(&vec![b' '; limits::RECORD_BYTES_MAX]);
+    assert!(
+        matches!(blanks, Err(DecodeError::Malformed { .. })),
+        "as many bytes as a record may have"
+    );
     let bytes = limits::RECORD_BYTES_MAX + 1;
     assert_eq!(
         stored::decode(&vec![b' '; bytes]),
