@@ -18,6 +18,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::handler::{
     HandlerState, Instance, ProxyPre, ShouldAccept, WorkerExpiration, WorkerState, WorkerStatus,
 };
+use wasmtime_wasi_http::p3::bindings::ServicePre;
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::app;
@@ -27,10 +28,10 @@ use crate::logs::GuestLog;
 use crate::outbound::Outbound;
 use crate::variables::check_name;
 
-/// How many requests a WASI 0.3 instance serves before it is replaced.
+/// How many requests an instance serves before it is replaced.
 const MAX_REQUESTS: usize = 128;
 
-/// How many requests a WASI 0.3 instance serves at a time.
+/// How many requests an instance serves at a time.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// How long an instance without requests is kept.
@@ -47,7 +48,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Compiles a component. Fails if it does not export an HTTP handler, or imports something that the host does not
+    /// Compiles a component. Fails if it does not export the HTTP handler of WASI 0.3, or imports something that the host does not
     /// have.
     pub fn compile(
         engine: &Engine,
@@ -63,19 +64,13 @@ impl Guest {
         let linked = linked
             .map_err(|error| anyhow!("{error:?}"))
             .context("cannot link it")?;
-        let pre = match wasmtime_wasi_http::p3::bindings::ServicePre::new(linked.clone()) {
-            Ok(pre) => ProxyPre::P3(pre),
-            Err(no_service) => match wasmtime_wasi_http::p2::bindings::ProxyPre::new(linked) {
-                Ok(pre) => ProxyPre::P2(pre),
-                Err(_) => {
-                    return Err(anyhow!("{no_service:?}").context("it handles no HTTP requests"));
-                }
-            },
-        };
+        let service = ServicePre::new(linked)
+            .map_err(|error| anyhow!("{error:?}"))
+            .context("it handles no HTTP requests of WASI 0.3")?;
         Ok(Self {
             id: id.to_owned(),
             engine: engine.clone(),
-            pre,
+            pre: ProxyPre::P3(service),
             settings,
             kv,
             outbound,
@@ -109,7 +104,6 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<GuestState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi::p3::add_to_linker(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
     store::add_to_linker::<_, HasKv>(&mut linker, GuestState::kv)?;
     atomics::add_to_linker::<_, HasKv>(&mut linker, GuestState::kv)?;
@@ -194,8 +188,6 @@ impl HandlerState for Guest {
                 sleep: Box::pin(sleep_until(Instant::now().into())),
             },
             state: Worker {
-                // A WASI 0.2 instance serves one request and no more, as in Spin.
-                reuse: matches!(self.pre, ProxyPre::P3(_)),
                 id: self.id.clone(),
             },
         })
@@ -229,7 +221,6 @@ impl WorkerExpiration for Expiration {
 
 /// How many requests an instance takes.
 pub struct Worker {
-    reuse: bool,
     id: String,
 }
 
@@ -238,14 +229,9 @@ impl WorkerState for Worker {
     type RequestData = ();
 
     fn should_accept_request(&self, concurrent: usize, total: usize) -> ShouldAccept {
-        let (max_total, max_concurrent) = if self.reuse {
-            (MAX_REQUESTS, MAX_CONCURRENT_REQUESTS)
-        } else {
-            (1, 1)
-        };
-        if total >= max_total {
+        if total >= MAX_REQUESTS {
             ShouldAccept::Never
-        } else if concurrent >= max_concurrent {
+        } else if concurrent >= MAX_CONCURRENT_REQUESTS {
             ShouldAccept::No
         } else {
             ShouldAccept::Yes

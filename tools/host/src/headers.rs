@@ -23,27 +23,8 @@ pub fn strip<B>(request: &mut Request<B>) {
     }
 }
 
-/// Completes a request that goes to the component of `found`.
-///
-/// Fails if the request does not say which host it is for, or says it in two ways, or has a header that is not UTF-8.
-pub fn complete<B>(request: &mut Request<B>, found: &Match, client: SocketAddr) -> Result<()> {
-    make_absolute(request)?;
-    for (name, value) in request.headers() {
-        ensure!(
-            std::str::from_utf8(value.as_bytes()).is_ok(),
-            "header {name} is not UTF-8"
-        );
-    }
-    for (name, value) in spin_headers(request, found, client) {
-        // Appended, not set: as in Spin, a client can send a header of the same name, and it comes first.
-        let value = HeaderValue::from_str(&value).with_context(|| format!("header {name}"))?;
-        request.headers_mut().append(name, value);
-    }
-    Ok(())
-}
-
-/// The host comes from the request line or from the header; if both name one, it must be the same.
-fn make_absolute<B>(request: &mut Request<B>) -> Result<()> {
+/// Makes a request's address absolute. Fails if the request does not say which host it is for, or says it in two ways.
+pub fn make_absolute<B>(request: &mut Request<B>) -> Result<()> {
     let named = match request.headers().get(HOST) {
         Some(host) => {
             Some(Authority::try_from(host.as_bytes()).context("the Host header is not a host")?)
@@ -63,6 +44,22 @@ fn make_absolute<B>(request: &mut Request<B>) -> Result<()> {
     parts.authority = Some(authority);
     parts.scheme = Some(Scheme::HTTP);
     *request.uri_mut() = Uri::from_parts(parts)?;
+    Ok(())
+}
+
+/// Adds what Spin tells about a request that goes to the component of `found`. Fails on a header that is not UTF-8.
+pub fn add<B>(request: &mut Request<B>, found: &Match, client: SocketAddr) -> Result<()> {
+    for (name, value) in request.headers() {
+        ensure!(
+            std::str::from_utf8(value.as_bytes()).is_ok(),
+            "header {name} is not UTF-8"
+        );
+    }
+    for (name, value) in spin_headers(request, found, client) {
+        // Appended, not set: as in Spin, a client can send a header of the same name, and it comes first.
+        let value = HeaderValue::from_str(&value).with_context(|| format!("header {name}"))?;
+        request.headers_mut().append(name, value);
+    }
     Ok(())
 }
 
@@ -117,7 +114,8 @@ mod tests {
         let routes = Routes::new([(route.to_owned(), "main".to_owned())])?;
         let found = routes.find(request.uri().path()).context("no route")?;
         strip(&mut request);
-        complete(&mut request, &found, "10.0.0.1:1234".parse()?)?;
+        make_absolute(&mut request)?;
+        add(&mut request, &found, "10.0.0.1:1234".parse()?)?;
         Ok(request)
     }
 

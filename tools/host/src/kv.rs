@@ -1,7 +1,7 @@
 //! Key-value stores: what a backing store must do, and the handles that guests hold.
 //!
-//! [`sqlite_store`] and [`redis_store`] repeat what Spin's stores of these names do, faults included, because the component has to
-//! withstand them there; [`wasi`] and [`spin`] are the two interfaces through which guests call them.
+//! [`sqlite_store`] and [`redis_store`] repeat what Spin's stores of these names do, faults included, because the
+//! component has to withstand them there; `wasi` and `spin` are the two interfaces through which guests call them.
 
 pub mod redis_store;
 mod spin;

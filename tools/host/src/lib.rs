@@ -5,7 +5,14 @@
 //! that tests mean something: where Spin's stores or its server do something surprising, it does the same. What it does
 //! not support in a manifest is an error at start, never left out in silence.
 //!
-//! Not here: other triggers, TLS for incoming requests, runtime configuration, and every other interface of Spin.
+//! # Where it differs from Spin
+//!
+//! - Not here: other triggers, components of WASI 0.2, TLS for incoming requests, HTTP/2 for outgoing ones, runtime
+//!   configuration (so `default` is the only store), `.env` files, and every other interface of Spin.
+//! - Stricter: two triggers with one route are an error, and so is a directory among a component's `files` patterns, or an
+//!   allowed host that is no component of the application.
+//! - A request to a component that does not exist is an error for the guest that sends it, and not a trap.
+//! - What guests print goes to stderr, and not to files.
 
 pub mod allowed_hosts;
 pub mod app;

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -143,7 +143,7 @@ impl Host {
         self.run(request, &found, INTERNAL_CLIENT).await
     }
 
-    /// Runs a component. What goes wrong inside of it is a 500.
+    /// Runs a component. What goes wrong inside of it is a 500, and so is a header that it cannot be given.
     async fn run(
         &self,
         mut request: Request<WasiBody>,
@@ -154,15 +154,21 @@ impl Host {
             .components
             .get(&found.component)
             .with_context(|| format!("there is no component {:?}", found.component))?;
-        headers::complete(&mut request, found, client)?;
-        self.stats.count_request();
-        match component.handle((), request).await {
-            Ok(response) => Ok(response),
-            Err(error) => {
-                eprintln!("request to component {}: {error:?}", found.component);
-                reply(StatusCode::INTERNAL_SERVER_ERROR, "")
+        headers::make_absolute(&mut request)?;
+        let answered = match headers::add(&mut request, found, client) {
+            Ok(()) => {
+                self.stats.count_request();
+                component
+                    .handle((), request)
+                    .await
+                    .map_err(|error| anyhow!("{error:?}"))
             }
-        }
+            Err(problem) => Err(problem),
+        };
+        answered.or_else(|error| {
+            eprintln!("request to component {}: {error:#}", found.component);
+            reply(StatusCode::INTERNAL_SERVER_ERROR, "")
+        })
     }
 }
 

@@ -7,7 +7,9 @@
 //! - a lost transaction (nil instead of an array) is no error to the driver; nothing but that refusal reports it;
 //! - `get_many` sends `KEYS`: more than one key is a syntax error, and one is a pattern whose matches make the driver
 //!   panic, and with it the guest's requests;
-//! - a counter is decimal text, and all stores share one key space.
+//! - a counter is decimal text, and all stores share one key space;
+//! - a connection that cannot be made is tried for again for about eight minutes, in steps of one, sixty, sixty, …
+//!   seconds, before the call that needs it fails.
 //!
 //! Every conditional write has a connection of its own, because a `WATCH` belongs to one.
 

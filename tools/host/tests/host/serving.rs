@@ -66,6 +66,36 @@ async fn bodies_arrive_and_leave_whole() {
     );
 }
 
+/// As in Spin: a request without a host closes the connection, and one that the component cannot be given is a 500.
+#[tokio::test]
+async fn requests_that_cannot_be_passed_on_are_not_the_components_business() {
+    let application = Application::new("");
+    let host = application.start(&[]);
+    for (request, answer) in [
+        (&b"GET /plain HTTP/1.1\r\n\r\n"[..], ""),
+        (b"GET http://a/plain HTTP/1.1\r\nhost: b\r\n\r\n", ""),
+        (
+            b"GET /plain HTTP/1.1\r\nhost: a\r\nx: \xff\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 500 ",
+        ),
+        (
+            b"GET /plain HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 200 ",
+        ),
+    ] {
+        let mut stream = TcpStream::connect(&host.address).unwrap();
+        stream.write_all(request).unwrap();
+        let mut answered = String::new();
+        stream.read_to_string(&mut answered).unwrap();
+        let request = String::from_utf8_lossy(request);
+        if answer.is_empty() {
+            assert_eq!(answered, "", "{request}");
+        } else {
+            assert!(answered.starts_with(answer), "{request} gave {answered}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_component_sees_its_files_variables_and_environment_and_no_others() {
     let application = Application::with_manifest(&format!(
