@@ -102,7 +102,7 @@ fn a_bucket_is_the_leading_bits_of_an_identity() {
     let identity = Identity::from(hash);
     assert_eq!(
         [0, 1, 3, 14].map(|bits| identity.bucket(bits)),
-        [0, 1, 0b101, 0b1010_0000_0000_00]
+        [0, 1, 0b101, 0b10_1000_0000_0000]
     );
 }
 
