@@ -18,7 +18,8 @@ pub const HEALTH_PATH: &str = "/-/healthz";
 /// Moves the walk over the buckets on.
 pub const TICK_PATH: &str = "/-/tick";
 
-/// Buckets that one tick visits. Each can take a swap, and an instance of Spin has 256 of those for all its requests.
+/// Buckets that one tick visits. Each can take a swap, and what Spin keeps of a swap, on Redis a connection, it keeps
+/// until the instance ends.
 const TICK_BUCKETS: u32 = 64;
 /// Buckets that are taken at a time, so that a tick which stops early skips few.
 const TICK_STEP: u32 = 16;

@@ -1,6 +1,7 @@
 //! Problem documents (RFC 9457): every error has a stable type, and says whether the same request may be sent again.
 
 use super::reply::{Reply, ReplyBody};
+use crate::driver::DriverError;
 use crate::driver::store::StoreError;
 use http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
@@ -191,6 +192,16 @@ impl Problem {
             | Self::Misconfigured(_) => {}
         }
         reply
+    }
+}
+
+impl From<DriverError> for Problem {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Store(error) => Self::of_store(&error),
+            DriverError::Record(_) => Self::StoreRefused(error.to_string()),
+            DriverError::Contended => Self::StoreUnavailable(error.to_string()),
+        }
     }
 }
 

@@ -11,12 +11,13 @@ use super::request::{Invocation, RequestBody, json_bytes};
 use super::settings::Settings;
 use super::tenant;
 use crate::driver::kv::Kv;
-use crate::driver::store::{Created, Identity as StoreIdentity, NEVER, NewRecord, Node};
+use crate::driver::store::{Identity as StoreIdentity, Node};
+use crate::driver::{Attempted, Operations, Settled, Upstream};
 use crate::handler::analyze::analyze;
 use crate::machine::{
-    AttemptStart, Blob, Decision, Digest, Effect, Event, EventDrafts, Headers, Identity, Input,
-    Name, OperationEvent, OperationResult, Origin, Outcome, Record, Refusal, ResultBody, Seed,
-    State, Timestamp, decide, stored,
+    AttemptError, AttemptStart, Blob, Digest, Effect, ErrorKind, EventDrafts, Headers, Identity,
+    Input, Name, OperationResult, Origin, Outcome, Record, Refusal, ResultBody, State, Timestamp,
+    stored,
 };
 use http::header::{HeaderName, HeaderValue, LOCATION};
 use http::{Request, StatusCode};
@@ -76,50 +77,56 @@ pub(super) async fn submit<K: Kv>(
     let key = idempotency_key::parse(request.headers()).map_err(Problem::InvalidKey)?;
     let body = json_bytes(request.headers(), request.body())?;
     let NewTask { text } = parse(body)?;
-    let result = analysed(&text)?;
+    if analyze(&text).is_err() {
+        return Err(Problem::InvalidBody("the text is blank".to_owned()));
+    }
 
     let now = invocation.now;
     let id = invocation.entropy.next_uuid(now.as_unix_ms());
-    let identity = Identity {
-        id,
-        operation: Name::new(OPERATION).expect("the name is within the limits"),
-        tenant,
-        key: key.as_ref().map(|key| digest(key.as_str().as_bytes())),
-        fingerprint: digest(text.as_bytes()),
-    };
-    let fingerprint = identity.fingerprint;
     let store_identity = match &key {
         Some(key) => StoreIdentity::of_key(tenant.as_bytes(), OPERATION, key.as_str()),
         None => StoreIdentity::of_id(id),
     };
-    let seed = Seed::new(invocation.entropy.next_u64());
-    let record = finished(settings, identity, body, result, now, seed);
-    let new = NewRecord {
-        id,
-        identity: store_identity,
-        expires_at_ms: record.expires_at().map_or(NEVER, Timestamp::as_unix_ms),
-        payload: stored::encode(&record),
+    let origin = Origin {
+        identity: Identity {
+            id,
+            operation: Name::new(OPERATION).expect("the name is within the limits"),
+            tenant,
+            key: key.map(|key| digest(key.as_str().as_bytes())),
+            fingerprint: digest(text.as_bytes()),
+        },
+        input: Input::new("POST", PATH, Headers::default(), Blob::new(body))
+            .expect("the shell's body limit is below the machine's"),
+        trace: None,
+        created_at: now,
     };
-
     let store = store.open(settings, &mut invocation.entropy).await?;
-    match store
-        .create(&new, now.as_unix_ms(), &mut invocation.entropy)
-        .await?
-    {
-        Created::New(_) => shown(&record, StatusCode::CREATED),
-        Created::Exists(node) => {
-            let there = decode(&node)?;
-            let repeat = OperationEvent::Submitted { fingerprint };
-            let answer = decide(&there, Event::Operation(repeat), now, seed, &settings.tasks);
-            if matches!(answer.effect, Effect::Refuse(Refusal::Mismatch)) {
-                return Err(Problem::KeyReused);
-            }
-            let mut reply = shown(&there, StatusCode::OK)?;
+    let tasks = Operations {
+        store: &store,
+        upstream: &Analyzer { now },
+        policy: &settings.tasks,
+        budget_name: OPERATION,
+    };
+    let submission = tasks
+        .submit(store_identity, origin, now, &mut invocation.entropy)
+        .await?;
+    match submission.settled {
+        Settled::At {
+            effect: Effect::Refuse(Refusal::Mismatch),
+            ..
+        } => Err(Problem::KeyReused),
+        Settled::At { record, .. } if submission.is_new => shown(&record, StatusCode::CREATED),
+        Settled::At { record, .. } => {
+            let mut reply = shown(&record, StatusCode::OK)?;
             reply
                 .headers_mut()
                 .insert(REPLAYED, HeaderValue::from_static("true"));
             Ok(reply)
         }
+        // The record expired between two looks at it: the next request with its key begins anew.
+        Settled::Gone => Err(Problem::StoreUnavailable(
+            "the record has just expired".to_owned(),
+        )),
     }
 }
 
@@ -167,55 +174,39 @@ fn parse_id(id: &str) -> Option<Uuid> {
         .filter(|_| id.len() == HYPHENATED_CHARS)
 }
 
-/// Runs the operation: the attempt's result.
-fn analysed(text: &str) -> Result<OperationResult, Problem> {
-    let analysis =
-        analyze(text).map_err(|_| Problem::InvalidBody("the text is blank".to_owned()))?;
-    let body = serde_json::to_vec(&analysis).expect("an analysis has a JSON form");
-    Ok(OperationResult {
-        status: StatusCode::CREATED.as_u16(),
-        headers: Headers::default(),
-        body: ResultBody::Kept(Blob::new(body)),
-    })
+/// Does the work of a task. The analysis takes no time that a deadline could see.
+struct Analyzer {
+    now: Timestamp,
 }
 
-/// Takes a new record through its first attempt, by the machine's decisions.
-fn finished(
-    settings: &Settings,
-    identity: Identity,
-    body: &[u8],
-    result: OperationResult,
-    now: Timestamp,
-    seed: Seed,
-) -> Record {
-    let fingerprint = identity.fingerprint;
-    let input = Input::new("POST", PATH, Headers::default(), Blob::new(body));
-    let input = input.expect("the shell's body limit is below the machine's");
-    let origin = Origin {
-        identity,
-        input,
-        trace: None,
-        created_at: now,
-    };
-    let policy = &settings.tasks;
-    let submitted = Event::Operation(OperationEvent::Submitted { fingerprint });
-    let started = decide(&Record::new(origin, policy), submitted, now, seed, policy);
-    let Decision {
-        write: Some(running),
-        effect: Effect::Start(AttemptStart { attempt, .. }),
-    } = started
-    else {
-        unreachable!("a task has no start delay, so its first attempt starts when it is submitted")
-    };
-    let outcome = Outcome::Succeeded {
-        result,
-        events: EventDrafts::default(),
-    };
-    let ended = Event::Operation(OperationEvent::AttemptFinished { attempt, outcome });
-    let ended = decide(&running, ended, now, seed, policy);
-    ended
-        .write
-        .expect("the outcome of the running attempt is written")
+impl Upstream for Analyzer {
+    async fn attempt(&self, record: &Record, _: &AttemptStart) -> Attempted {
+        let task = parse(record.origin().input.body().as_bytes());
+        let outcome = match task.as_ref().map(|task| analyze(&task.text)) {
+            Ok(Ok(analysis)) => Outcome::Succeeded {
+                result: OperationResult {
+                    status: StatusCode::CREATED.as_u16(),
+                    headers: Headers::default(),
+                    body: ResultBody::Kept(Blob::new(
+                        serde_json::to_vec(&analysis).expect("an analysis has a JSON form"),
+                    )),
+                },
+                events: EventDrafts::default(),
+            },
+            // A body is checked before it becomes an input, so this is one that another version took.
+            Ok(Err(_)) | Err(_) => Outcome::Terminal {
+                error: AttemptError::new(ErrorKind::Handler, "the input is not a task"),
+            },
+        };
+        Attempted {
+            outcome,
+            ended_at: self.now,
+        }
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 fn digest(bytes: &[u8]) -> Digest {

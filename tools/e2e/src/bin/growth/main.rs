@@ -1,31 +1,34 @@
 //! Measures how a repeat's time grows with the number of live records.
 //!
+//! The records are written by the product's own code, over the file of the store and without waiting for the disk; the
+//! repeats are measured over HTTP.
+//!
 //! ```sh
 //! cargo run --profile host --package reprise-e2e --bin growth
 //! ```
 
+mod fill;
+
 use reprise_e2e::{Client, Host, Options};
-use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The numbers of live records at which a repeat is measured.
 const SIZES: [u64; 3] = [1_000, 10_000, 100_000];
-const THREADS: u64 = 16;
 const REPEATS: u64 = 1_000;
 /// A step through the keys that visits them in no order, and never the same twice.
 const STRIDE: u64 = 7_919;
 
 fn main() {
     let state = TempDir::new().expect("a folder for the state");
-    let host = Host::start(state.path(), &Options::default());
     println!("live records | p50 kept alive | p50 connection each | reads a repeat");
     let mut live = 0;
     for size in SIZES {
-        fill(&host, live, size);
+        fill::fill(&state.path().join("sqlite_key_value.db"), live..size);
         live = size;
-        let before = host.key_value_calls().0;
+        let host = Host::start(state.path(), &Options::default());
         let client = host.client();
+        let before = host.key_value_calls().0;
         let kept_alive = median(size, || client.clone());
         let reads = host.key_value_calls().0 - before;
         let connecting = median(size, || host.client());
@@ -39,21 +42,6 @@ fn main() {
     }
 }
 
-/// Creates the records from one number to another.
-fn fill(host: &Host, from: u64, to: u64) {
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let client = host.client();
-            scope.spawn(move || {
-                for number in (from..to).filter(|number| number % THREADS == thread) {
-                    let answer = client.task("a short text", Some(&format!("key-{number}")));
-                    assert_eq!(answer.status, 201, "{answer:?}");
-                }
-            });
-        }
-    });
-}
-
 /// The median time of a repeat, each by the client that this makes.
 fn median(size: u64, client: impl Fn() -> Client) -> Duration {
     let mut times: Vec<Duration> = (0..REPEATS)
@@ -65,9 +53,9 @@ fn median(size: u64, client: impl Fn() -> Client) -> Duration {
 
 /// The time of one repeat.
 fn repeat(client: &Client, number: u64) -> Duration {
-    let key = format!("key-{number}");
+    let key = fill::key(number);
     let start = Instant::now();
-    let answer = client.task("a short text", Some(&key));
+    let answer = client.task(fill::TEXT, Some(&key));
     let took = start.elapsed();
     assert!(answer.is_replayed(), "{answer:?}");
     took
