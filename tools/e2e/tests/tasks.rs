@@ -114,6 +114,9 @@ fn a_bad_body_is_answered_with_its_problem_and_the_instance_keeps_serving() {
     assert_eq!(client.get(&format!("/tasks/{known}")).status, 200);
 }
 
+/// Header lines, the status and the problem.
+type HeaderRow<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
+
 #[test]
 fn a_bad_header_is_answered_with_its_problem() {
     let state = TempDir::new().unwrap();
@@ -121,8 +124,7 @@ fn a_bad_header_is_answered_with_its_problem() {
     let client = host.client();
     let long_key = "k".repeat(256);
     let key = |key| [JSON, ("idempotency-key", key)];
-    type Row<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
-    let table: &[Row<'_>] = &[
+    let table: &[HeaderRow<'_>] = &[
         (&[], 415, "unsupported-media-type"),
         (
             &[("content-type", "text/plain")],
