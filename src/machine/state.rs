@@ -77,6 +77,18 @@ impl State {
         }
     }
 
+    /// The state's name, as clients and operators read it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Queued { .. } => "queued",
+            Self::Running(_) => "running",
+            Self::Waiting { .. } => "waiting",
+            Self::Done { .. } => "done",
+            Self::Failed { .. } => "failed",
+            Self::Cancelled { .. } => "cancelled",
+        }
+    }
+
     /// The next deadline of the state itself.
     pub fn due(&self) -> Due {
         match self {

@@ -251,7 +251,7 @@ fn shown(record: &Record, status: StatusCode) -> Result<Reply, Problem> {
     };
     let task = Task {
         id,
-        status: name(record.state()),
+        status: record.state().name(),
         attempts: record.progress().attempts,
         created_at: rfc_3339(record.origin().created_at),
         expires_at: record.expires_at().map(rfc_3339),
@@ -262,17 +262,6 @@ fn shown(record: &Record, status: StatusCode) -> Result<Reply, Problem> {
     let location = HeaderValue::try_from(format!("{PATH}/{id}")).expect("an id is visible ASCII");
     reply.headers_mut().insert(LOCATION, location);
     Ok(reply)
-}
-
-const fn name(state: &State) -> &'static str {
-    match state {
-        State::Queued { .. } => "queued",
-        State::Running(_) => "running",
-        State::Waiting { .. } => "waiting",
-        State::Done { .. } => "done",
-        State::Failed { .. } => "failed",
-        State::Cancelled { .. } => "cancelled",
-    }
 }
 
 fn rfc_3339(at: Timestamp) -> String {

@@ -302,7 +302,7 @@ impl World {
 
     /// The state's name, for tables.
     pub(crate) fn state_name(&self) -> &'static str {
-        state_name(self.record.state())
+        self.record.state().name()
     }
 }
 
@@ -324,17 +324,6 @@ impl From<OutboxEvent> for Told {
 impl From<Event> for Told {
     fn from(event: Event) -> Self {
         Self(event)
-    }
-}
-
-pub(crate) fn state_name(state: &State) -> &'static str {
-    match state {
-        State::Queued { .. } => "queued",
-        State::Running(_) => "running",
-        State::Waiting { .. } => "waiting",
-        State::Done { .. } => "done",
-        State::Failed { .. } => "failed",
-        State::Cancelled { .. } => "cancelled",
     }
 }
 

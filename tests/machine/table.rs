@@ -9,7 +9,7 @@ use reprise::machine::{
 
 use crate::support::{
     DELAY, World, at, delivered, delivery, draft, effect_name, error, finished, paid_policy,
-    policy_with, retryable, state_name, submitted, submitted_with_other_content, success, terminal,
+    policy_with, retryable, submitted, submitted_with_other_content, success, terminal,
 };
 
 /// `running` has no retry budget, `running-paid` has one.
@@ -150,7 +150,7 @@ fn every_operation_case_is_as_its_line_says() {
                 let written = world.ask(operation_event(event), 7).write.is_some();
                 let effect = world.tell(operation_event(event));
                 let next = if written {
-                    state_name(world.record.state())
+                    world.record.state().name()
                 } else {
                     "="
                 };

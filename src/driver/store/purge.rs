@@ -2,13 +2,13 @@
 
 use super::identity::Link;
 use super::node::{Walk, Walked};
-use super::word::{Word, WordSwap, bucket_key};
+use super::word::{WordSwap, bucket_key};
 use super::{Pointer, Store, StoreError, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 
-/// The key of the word that says which bucket the walk visits next.
-const CURSOR_KEY: &str = "w/walk";
+/// The shared number that says which bucket the walk visits next.
+const CURSOR_NAME: &str = "walk";
 
 /// How much one call to [`Store::purge`] may do.
 #[derive(Debug, Clone, Copy)]
@@ -50,17 +50,16 @@ struct Cursor {
 impl Cursor {
     const NEXT_BITS: u32 = limits::MAX_BUCKET_BITS as u32;
 
-    fn encode(self) -> i64 {
-        (self.nonce << Self::NEXT_BITS | u64::from(self.next)).cast_signed()
+    fn encode(self) -> u64 {
+        self.nonce << Self::NEXT_BITS | u64::from(self.next)
     }
 
-    fn decode(value: i64) -> Self {
-        let value = value.cast_unsigned();
-        let next = value & ((1 << Self::NEXT_BITS) - 1);
+    fn decode(cursor: u64) -> Self {
+        let next = cursor & ((1 << Self::NEXT_BITS) - 1);
         let next = u32::try_from(next).expect("a bucket has fewer bits than a u32");
         Self {
             next,
-            nonce: value >> Self::NEXT_BITS,
+            nonce: cursor >> Self::NEXT_BITS,
         }
     }
 }
@@ -76,22 +75,15 @@ impl<K: Kv> Store<K> {
     ) -> Result<Buckets, StoreError> {
         let total = self.layout.buckets();
         let count = count.min(total);
-        for _ in 0..limits::MAX_TURNS {
-            let word = self.read_word(CURSOR_KEY).await?;
-            let first = match word {
-                Word::Absent => 0,
-                Word::Value(cursor) => Cursor::decode(cursor).next % total,
-            };
+        let mut first = 0;
+        self.change_shared(CURSOR_NAME, |cursor| {
+            first = Cursor::decode(cursor).next % total;
             let next = (first + count) % total;
-            let cursor = Cursor {
-                next,
-                nonce: entropy.next_u64(),
-            };
-            if self.swap_word(CURSOR_KEY, word, cursor.encode()).await? == WordSwap::Won {
-                return Ok(Buckets { first, count });
-            }
-        }
-        Err(StoreError::Contended)
+            let nonce = entropy.next_u64();
+            Some(Cursor { next, nonce }.encode())
+        })
+        .await?;
+        Ok(Buckets { first, count })
     }
 
     /// Purges these buckets of the records that expired the grace period or longer before `now_ms`.

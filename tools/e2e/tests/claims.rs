@@ -5,12 +5,12 @@ use reprise_e2e::{Answer, Host, Options, Redis};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const KEYS: usize = 50;
 const CLIENTS: usize = 40;
-const KILLS: usize = 30;
+const KILLS: u32 = 30;
 
 /// Lets this many clients ask for one key at once, spread over the hosts, and gives what they were answered.
 fn rush(hosts: &[&Host], key: &str, clients: usize) -> Vec<Answer> {
@@ -108,26 +108,33 @@ fn of_forty_first_requests_one_creates_on_a_redis_that_two_hosts_share() {
 #[test]
 fn a_kill_loses_nothing_that_was_answered_on_sqlite() {
     let state = TempDir::new().unwrap();
-    kill_rounds(&state, &Options::default());
+    kill_rounds(&state, &Options::default(), None);
 }
 
 #[test]
-fn a_kill_loses_nothing_that_was_answered_on_redis() {
+fn a_kill_loses_nothing_that_was_answered_on_a_redis_that_two_hosts_share() {
     let state = TempDir::new().unwrap();
     let redis = Redis::start(state.path());
-    kill_rounds(&state, &Options::default().redis(&redis.url()));
+    let options = Options::default().redis(&redis.url());
+    let neighbour = Host::start(state.path(), &options);
+    kill_rounds(&state, &options, Some(&neighbour));
 }
 
-/// Kills the host in the middle of requests for fresh keys, again and again, and asks for the keys afterwards.
-fn kill_rounds(state: &TempDir, options: &Options) {
+/// Kills a host in the middle of requests for fresh keys, again and again, and asks for the keys afterwards. Half of
+/// the requests go to a neighbour, where there is one.
+fn kill_rounds(state: &TempDir, options: &Options, neighbour: Option<&Host>) {
     let mut answered = 0;
     let mut unanswered = 0;
     for round in 0..KILLS {
         let mut host = Host::start(state.path(), options);
+        let start = Instant::now();
+        one_record(&host, &format!("round-{round}-warm"));
+        // Five requests took this long. The kills come between no time and twice that after the shots.
+        let delay = start.elapsed() * 2 * round / KILLS;
         let keys: Vec<String> = (0..8)
             .map(|number| format!("round-{round}-key-{number}"))
             .collect();
-        let told = shoot(&mut host, &keys, Duration::from_millis(round as u64 * 4));
+        let told = shoot(&mut host, neighbour, &keys, delay);
         let host = Host::start(state.path(), options);
         for (key, told) in keys.iter().zip(&told) {
             // Not stuck: the key is answered. Not doubled: with one record, the one that anybody was told of.
@@ -135,6 +142,13 @@ fn kill_rounds(state: &TempDir, options: &Options) {
             for answer in told {
                 assert!(matches!(answer.status, 200 | 201), "{key}: {answer:?}");
                 assert_eq!(answer.id(), id, "{key}: what was answered is there");
+            }
+            if let Some(neighbour) = neighbour {
+                assert_eq!(
+                    one_record(neighbour, key),
+                    id,
+                    "{key}: both hosts see one record"
+                );
             }
             answered += told.len();
             unanswered += 2 - told.len();
@@ -148,12 +162,17 @@ fn kill_rounds(state: &TempDir, options: &Options) {
 }
 
 /// Sends two requests for each key, kills the host after a while, and gives the answers that came.
-fn shoot(host: &mut Host, keys: &[String], delay: Duration) -> Vec<Vec<Answer>> {
+fn shoot(
+    host: &mut Host,
+    neighbour: Option<&Host>,
+    keys: &[String],
+    delay: Duration,
+) -> Vec<Vec<Answer>> {
     thread::scope(|scope| {
         let shots: Vec<_> = keys
             .iter()
             .map(|key| {
-                [host.client(), host.client()]
+                [host.client(), neighbour.unwrap_or(host).client()]
                     .map(|client| scope.spawn(move || client.try_task("one text", Some(key)).ok()))
             })
             .collect();

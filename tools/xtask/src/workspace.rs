@@ -84,3 +84,16 @@ impl Workspace {
         self.root.join("wit/imports.txt")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_names_the_component_where_it_is_built() {
+        let workspace = Workspace::locate().unwrap();
+        let manifest = std::fs::read_to_string(workspace.manifest()).unwrap();
+        let source = format!("source = \"{COMPONENT}\"");
+        assert!(manifest.contains(&source), "{source} is not in {manifest}");
+    }
+}

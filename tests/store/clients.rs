@@ -1,0 +1,203 @@
+//! The clients of the explorer's histories: each runs the real store code for one purpose, and tells how it went.
+
+use crate::explorer::{Task, Told};
+use crate::model::{Client, Model, Rules, World, run};
+use reprise::driver::entropy::Entropy;
+use reprise::driver::store::{
+    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Store, StoreError,
+    Updated,
+};
+use uuid::Uuid;
+
+/// The time of every history.
+pub const NOW_MS: u64 = 1_800_000_000_000;
+
+/// A key's identity.
+pub fn identity(number: u32) -> Identity {
+    Identity::of_key(&[0; 32], "test", &format!("key-{number}"))
+}
+
+/// An empty store that knows its layout. With no bucket bits there is one bucket, so that everybody meets.
+pub fn laid_out(rules: Rules, clients: usize, bucket_bits: u8) -> (Model, Layout) {
+    let world = World::direct(Model::new(rules, clients));
+    let client = Client { world, id: 0 };
+    let store = run(Store::open(
+        client.clone(),
+        bucket_bits,
+        &mut Entropy::from_seed([100; 32]),
+    ));
+    let layout = store.expect("a model can be laid out").layout();
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    (model, layout)
+}
+
+/// The store with one more record in it, and that record's id.
+pub fn with_record(model: &Model, layout: Layout, key: u32, expires_at_ms: u64) -> (Model, Uuid) {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let seed = u8::try_from(key).expect("few keys");
+    let mut entropy = Entropy::from_seed([150 + seed; 32]);
+    let id = entropy.next_uuid(NOW_MS);
+    let payload = b"0".to_vec();
+    let new = NewRecord {
+        id,
+        identity: identity(key),
+        expires_at_ms,
+        payload,
+    };
+    let store = Store::with_layout(client.clone(), layout);
+    // The record is created before anything expires.
+    let created = run(store.create(&new, 0, &mut entropy)).expect("a direct world does not fail");
+    assert!(
+        matches!(created, Created::New(_)),
+        "the start of a scenario creates its records"
+    );
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    (model, id)
+}
+
+fn told<T>(result: Result<T, StoreError>, tell: impl FnOnce(T) -> Told) -> Told {
+    match result {
+        Ok(value) => tell(value),
+        Err(error) => Told::Failed(error),
+    }
+}
+
+fn seed(client: &Client) -> Entropy {
+    Entropy::from_seed([u8::try_from(client.id).expect("few clients") + 1; 32])
+}
+
+pub fn creator(layout: Layout, key: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        let id = entropy.next_uuid(NOW_MS);
+        let new = NewRecord {
+            id,
+            identity: identity(key),
+            expires_at_ms: NEVER,
+            payload: vec![1],
+        };
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            told(
+                store.create(&new, NOW_MS, &mut entropy).await,
+                |created| match created {
+                    Created::New(node) => Told::Created(node.id()),
+                    Created::Exists(node) => Told::Exists(node.id()),
+                },
+            )
+        })
+    }
+}
+
+/// A client that finds the store as it is, lays it out if need be, and creates.
+pub fn first_user(key: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let layout = match Store::open(client.clone(), 0, &mut entropy).await {
+                Ok(store) => store.layout(),
+                Err(error) => return Told::Failed(error),
+            };
+            creator(layout, key)(client).await
+        })
+    }
+}
+
+/// A client that purges the bucket.
+pub fn purger(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let limits = PurgeLimits {
+                nodes: 100,
+                grace_ms: 0,
+            };
+            let bucket = Buckets { first: 0, count: 1 };
+            told(store.purge(bucket, limits, NOW_MS).await, |_| Told::Purged)
+        })
+    }
+}
+
+/// A client that takes one bucket of the walk.
+pub fn walker(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            told(store.take_buckets(1, &mut entropy).await, |buckets| {
+                Told::Took(buckets.first)
+            })
+        })
+    }
+}
+
+/// A client that adds 1 to the number in a record, `times` times, from whatever it finds there.
+pub fn updater(layout: Layout, id: Uuid, times: u32) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let mut made = 0;
+            while made < times {
+                let node = match store.load(id, NOW_MS).await {
+                    Ok(Some(node)) => node,
+                    Ok(None) => return Told::Gone,
+                    Err(error) => return Told::Failed(error),
+                };
+                let number: u32 = number(node.payload());
+                let payload = (number + 1).to_string().into_bytes();
+                let change = Change {
+                    payload,
+                    expires_at_ms: node.expires_at_ms(),
+                };
+                match store.update(&node, change, NOW_MS, &mut entropy).await {
+                    Ok(Updated::Applied(_)) => made += 1,
+                    Ok(Updated::Conflict(_)) => {}
+                    Ok(Updated::Gone) => return Told::Gone,
+                    Err(error) => return Told::Failed(error),
+                }
+            }
+            Told::Updated(made)
+        })
+    }
+}
+
+/// A client whose clock is behind: it read a failed record before its expiry, and makes it run again after.
+pub fn reviver(layout: Layout, id: Uuid) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let node = match store.load(id, NOW_MS - 2_000).await {
+                Ok(Some(node)) => node,
+                Ok(None) => return Told::Gone,
+                Err(error) => return Told::Failed(error),
+            };
+            let change = Change {
+                payload: b"1".to_vec(),
+                expires_at_ms: NEVER,
+            };
+            told(
+                store
+                    .update(&node, change, NOW_MS - 2_000, &mut entropy)
+                    .await,
+                |updated| match updated {
+                    Updated::Applied(_) => Told::Exists(id),
+                    Updated::Conflict(_) | Updated::Gone => Told::Gone,
+                },
+            )
+        })
+    }
+}
+
+pub fn number(payload: &[u8]) -> u32 {
+    std::str::from_utf8(payload)
+        .expect("decimal")
+        .parse()
+        .expect("decimal")
+}
