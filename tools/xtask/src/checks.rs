@@ -42,7 +42,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let lints = wasm_lints(workspace, &toolchain, None);
     steps.run("lints of the component", lints)?;
     steps.run("tests", cargo("test"))?;
-    let mut documentation = cargo("doc --workspace --no-deps");
+    let mut documentation = cargo("doc --profile host --workspace --no-deps");
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     steps.run("documentation", documentation)?;
     steps.check("component", || build::component(workspace, &toolchain))?;
