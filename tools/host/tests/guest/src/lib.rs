@@ -1,7 +1,7 @@
 //! A component that does with the host's interfaces what a request asks for, so that the host's tests can be written
 //! as requests and answers.
 //!
-//! `POST /kv` runs a script of key-value calls, see [`script`]; the other paths are in [`handle`].
+//! `POST /kv` runs a script of key-value calls, see `script`; the other paths are in `handle`.
 
 #![cfg(target_family = "wasm")]
 
