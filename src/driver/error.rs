@@ -21,6 +21,7 @@ impl From<StoreError> for DriverError {
         match error {
             StoreError::Contended => Self::Contended,
             StoreError::Unavailable(_)
+            | StoreError::Crowded
             | StoreError::Corrupt { .. }
             | StoreError::TooLarge { .. }
             | StoreError::Layout(_) => Self::Store(error),

@@ -240,7 +240,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 Ok(Updated::Applied(node)) => return Ok(Some((node, step))),
                 Ok(Updated::Conflict(seen)) => node = seen,
                 Ok(Updated::Gone) => return Ok(None),
-                Err(StoreError::Unavailable(_)) if is_report => {
+                Err(StoreError::Unavailable(_) | StoreError::Contended) if is_report => {
                     match self.store.load(id, now.as_unix_ms()).await? {
                         Some(seen) => node = seen,
                         None => return Ok(None),

@@ -70,12 +70,33 @@ pub fn analyze(raw: &str) -> Result<Analysis<'_>, Blank> {
         bytes: text.len(),
         characters: text.graphemes(true).count(),
         words: word_count,
-        sentences: text.unicode_sentences().count(),
+        sentences: sentences(text),
         lines: lines(text),
         unique_words: words.len(),
         most_frequent_words: most_frequent(words),
     };
     Ok(Analysis { text, analysis })
+}
+
+/// Sentences that hold a letter or a digit.
+///
+/// The library looks ahead from each space and bracket behind a full stop, so a long run of them would take a time that
+/// grows with its square. Of a run of characters that are neither letters nor digits the first ones decide.
+fn sentences(text: &str) -> usize {
+    const RUN_CHARS: usize = 64;
+    let mut run = 0;
+    let mut kept = String::with_capacity(text.len());
+    for char in text.chars() {
+        run = if char.is_alphanumeric() || matches!(char, '\n' | '\r') {
+            0
+        } else {
+            run + 1
+        };
+        if run <= RUN_CHARS {
+            kept.push(char);
+        }
+    }
+    kept.unicode_sentences().count()
 }
 
 /// Lines end with LF, CR LF, or CR alone.
@@ -152,6 +173,40 @@ mod tests {
         for text in ["", " ", "\t\r\n", "\u{a0}\u{2003}\u{3000}"] {
             assert_eq!(analyze(text), Err(Blank), "{text:?}");
         }
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test is about how long the work takes"
+    )]
+    fn no_text_takes_long() {
+        const BYTES: usize = 128 * 1_024;
+        let fillers = [
+            " ", ")", "(", " )", "\u{2003}", ".", ". ", "\u{301}", "\u{200d}", "1 ", "a.", "\"",
+            "?! ",
+        ];
+        for filler in fillers {
+            let text = format!("a.{}1", filler.repeat(BYTES / filler.len()));
+            let start = std::time::Instant::now();
+            assert!(analyze(&text).is_ok());
+            // Milliseconds, where a time that grows with the square takes minutes.
+            assert!(
+                start.elapsed().as_secs() < 10,
+                "{filler:?} took {:?}",
+                start.elapsed()
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_run_of_spaces_ends_one_sentence() {
+        let text = format!(
+            "One.{}Two. three{}four",
+            " ".repeat(1_000),
+            ")".repeat(1_000)
+        );
+        assert_eq!(analyze(&text).expect("not blank").analysis.sentences, 2);
     }
 
     #[test]

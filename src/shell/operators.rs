@@ -37,6 +37,8 @@ struct Tick {
     /// Buckets that were visited, of all that there are.
     buckets_visited: u32,
     buckets_total: u32,
+    /// Buckets that could not be purged because their values are not what they should be.
+    buckets_failed: u32,
     /// Expired records that were deleted.
     records_purged: usize,
 }
@@ -51,9 +53,11 @@ pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), 
     let Some(token) = &settings.admin_token else {
         return Err(Problem::NotFound("no route has this path"));
     };
-    let sent = headers
-        .get(AUTHORIZATION)
-        .map_or(&b""[..], |value| value.as_bytes());
+    let mut lines = headers.get_all(AUTHORIZATION).iter();
+    let sent = match (lines.next(), lines.next()) {
+        (Some(line), None) => line.as_bytes(),
+        (None, _) | (Some(_), Some(_)) => b"",
+    };
     let sent = sent
         .split_first_chunk::<7>()
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
@@ -88,10 +92,12 @@ pub(super) async fn tick<K: Kv>(
             .await?;
         done.buckets += step.buckets;
         done.deleted += step.deleted;
+        done.failed += step.failed;
     }
     let tick = Tick {
         buckets_visited: done.buckets,
         buckets_total: total,
+        buckets_failed: done.failed,
         records_purged: done.deleted,
     };
     Ok(reply::json(StatusCode::OK, &tick))

@@ -27,6 +27,8 @@ pub enum Problem {
     MethodNotAllowed(&'static str),
     /// The key is bound to a request with other content.
     KeyReused,
+    /// The body did not come in time.
+    RequestTimeout,
     /// The body is larger than the operation takes.
     BodyTooLarge {
         /// The limit, in bytes.
@@ -59,7 +61,7 @@ impl Problem {
     #[must_use]
     pub fn of_store(error: &StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) | StoreError::Contended => {
+            StoreError::Unavailable(_) | StoreError::Contended | StoreError::Crowded => {
                 Self::StoreUnavailable(error.to_string())
             }
             StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Layout(_) => {
@@ -101,6 +103,11 @@ impl Problem {
                 StatusCode::CONFLICT,
                 "idempotency-key-reused",
                 "The Idempotency-Key belongs to another request",
+            ),
+            Self::RequestTimeout => (
+                StatusCode::REQUEST_TIMEOUT,
+                "request-timeout",
+                "The request body did not come in time",
             ),
             Self::BodyTooLarge { .. } => (
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -147,6 +154,7 @@ impl Problem {
                 "the key was first used with other content; a new operation needs a new key"
                     .to_owned()
             }
+            Self::RequestTimeout => "nothing was done; send the request again".to_owned(),
             Self::BodyTooLarge { max } => format!("at most {max} bytes are taken"),
             Self::StoreUnavailable(detail) => {
                 format!(
@@ -165,7 +173,7 @@ impl Problem {
             title,
             status: status.as_u16(),
             detail: &self.detail(),
-            retryable: matches!(self, Self::StoreUnavailable(_)),
+            retryable: matches!(self, Self::StoreUnavailable(_) | Self::RequestTimeout),
         };
         let mut reply = Response::new(ReplyBody::json(&document));
         *reply.status_mut() = status;
@@ -186,6 +194,7 @@ impl Problem {
             | Self::InvalidTenant(_)
             | Self::NotFound(_)
             | Self::KeyReused
+            | Self::RequestTimeout
             | Self::BodyTooLarge { .. }
             | Self::UnsupportedMediaType(_)
             | Self::StoreRefused(_)

@@ -15,12 +15,18 @@ pub enum RequestBody {
     TooLarge,
     /// It broke off.
     Broken,
+    /// It had not come whole when its time was over.
+    Late,
 }
 
 /// The largest request body that is read, in bytes: the request and the result made of it must fit one stored record.
 pub const BODY_BYTES_MAX: usize = 128 * 1_024;
 
-/// What one request may know of the world: the time and randomness, both read once.
+/// How long a body may take to come, in seconds: a phone's bad minute, and no client that holds on for ever.
+pub const BODY_DEADLINE_S: u64 = 60;
+
+/// What one request may know of the world: the time and randomness, both read once, when the request is whole. Were the
+/// time read before, a slow body would create records in the past.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     /// The time of the request.
@@ -37,7 +43,7 @@ pub(super) fn json_bytes<'a>(
     if headers
         .get_all(CONTENT_ENCODING)
         .iter()
-        .any(|coding| coding.as_bytes() != b"identity")
+        .any(|coding| !coding.is_empty() && !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
     {
         return Err(Problem::UnsupportedMediaType(
             "a Content-Encoding is not taken",
@@ -56,6 +62,7 @@ pub(super) fn json_bytes<'a>(
         RequestBody::TooLarge => Err(Problem::BodyTooLarge {
             max: BODY_BYTES_MAX,
         }),
+        RequestBody::Late => Err(Problem::RequestTimeout),
         RequestBody::Broken => Err(Problem::InvalidBody("the body broke off".to_owned())),
     }
 }

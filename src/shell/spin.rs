@@ -4,7 +4,7 @@
 //! the next instance would find again.
 
 use super::app::App;
-use super::request::{BODY_BYTES_MAX, Invocation, RequestBody};
+use super::request::{BODY_BYTES_MAX, BODY_DEADLINE_S, Invocation, RequestBody};
 use super::settings::{Settings, VARIABLES};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
@@ -22,6 +22,7 @@ use spin_sdk::{http_service, key_value, variables};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The bindings that `wit/` asks for beyond those of the SDK.
@@ -43,21 +44,28 @@ const STORE: &str = "default";
 
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
-    static APP: OnceCell<&'static App> = const { OnceCell::new() };
+    static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
 }
 
 #[http_service]
 async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let app = app().await;
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    let body = match select(
+        pin!(body),
+        pin!(sleep(Duration::from_secs(BODY_DEADLINE_S))),
+    )
+    .await
+    {
+        Either::Left((Ok(body), _)) => RequestBody::Whole(body.to_bytes().to_vec()),
+        Either::Left((Err(error), _)) if error.is::<LengthLimitError>() => RequestBody::TooLarge,
+        Either::Left((Err(_), _)) => RequestBody::Broken,
+        Either::Right(((), _)) => RequestBody::Late,
+    };
     let invocation = Invocation {
         now: now(),
         entropy: entropy(),
-    };
-    let (head, body) = request.into_parts();
-    let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-        Ok(body) => RequestBody::Whole(body.to_bytes().to_vec()),
-        Err(error) if error.is::<LengthLimitError>() => RequestBody::TooLarge,
-        Err(_) => RequestBody::Broken,
     };
     let request = http::Request::from_parts(head, body);
     let reply = app.answer(&request, SpinKv::default(), invocation).await;
@@ -70,21 +78,23 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     Ok(response)
 }
 
-/// The app of this instance. The first request reads the variables.
-async fn app() -> &'static App {
-    if let Some(app) = APP.with(|app| app.get().copied()) {
+/// The app of this instance. The first request reads the variables; should that fail, the next one tries again.
+async fn app() -> Rc<App> {
+    if let Some(app) = APP.with(|app| app.get().cloned()) {
         return app;
     }
     let mut values = BTreeMap::new();
-    let mut settings = Ok(());
     for name in VARIABLES {
         match variables::get(name).await {
             Ok(value) => drop(values.insert(name, value)),
-            Err(error) => settings = Err(format!("the variable {name} cannot be read: {error}")),
+            Err(error) => {
+                let problem = format!("the variable {name} cannot be read: {error}");
+                return Rc::new(App::new(Err(problem)));
+            }
         }
     }
-    let settings = settings.and_then(|()| Settings::read(|name| values.get(name).cloned()));
-    APP.with(|app| *app.get_or_init(|| Box::leak(Box::new(App::new(settings)))))
+    let app = Rc::new(App::new(Settings::read(|name| values.get(name).cloned())));
+    APP.with(|kept| Rc::clone(kept.get_or_init(|| app)))
 }
 
 fn now() -> Timestamp {

@@ -24,6 +24,7 @@ use http::{Request, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 use uuid::Uuid;
 
@@ -253,8 +254,8 @@ fn shown(record: &Record, status: StatusCode) -> Result<Reply, Problem> {
         id,
         status: record.state().name(),
         attempts: record.progress().attempts,
-        created_at: rfc_3339(record.origin().created_at),
-        expires_at: record.expires_at().map(rfc_3339),
+        created_at: rfc_3339(record.origin().created_at)?,
+        expires_at: record.expires_at().map(rfc_3339).transpose()?,
         text: result.as_ref().map(|result| result.text),
         analysis: result.as_ref().map(|result| result.analysis),
     };
@@ -264,7 +265,29 @@ fn shown(record: &Record, status: StatusCode) -> Result<Reply, Problem> {
     Ok(reply)
 }
 
-fn rfc_3339(at: Timestamp) -> String {
-    let at = UNIX_EPOCH + Duration::from_millis(at.as_unix_ms());
-    humantime::format_rfc3339_millis(at).to_string()
+/// A time as clients read it. A stored one may lie beyond what the format can say.
+fn rfc_3339(at: Timestamp) -> Result<String, Problem> {
+    let mut text = String::new();
+    let time = UNIX_EPOCH.checked_add(Duration::from_millis(at.as_unix_ms()));
+    let written = time.map(|time| write!(text, "{}", humantime::format_rfc3339_millis(time)));
+    match written {
+        Some(Ok(())) => Ok(text),
+        Some(Err(_)) | None => Err(Problem::StoreRefused(format!(
+            "{at:?} is no time of a record"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_or_refused() {
+        let written = rfc_3339(Timestamp::from_unix_ms(1_790_000_000_123));
+        assert_eq!(written.as_deref(), Ok("2026-09-21T14:13:20.123Z"));
+        for ms in [300_000_000_000_000, u64::MAX] {
+            assert!(rfc_3339(Timestamp::from_unix_ms(ms)).is_err(), "{ms}");
+        }
+    }
 }

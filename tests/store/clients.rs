@@ -72,13 +72,18 @@ fn seed(client: &Client) -> Entropy {
 }
 
 pub fn creator(layout: Layout, key: u32) -> impl Fn(Client) -> Task {
+    creator_until(layout, key, NEVER)
+}
+
+/// A client that creates a record which expires at this time.
+pub fn creator_until(layout: Layout, key: u32, expires_at_ms: u64) -> impl Fn(Client) -> Task {
     move |client| {
         let mut entropy = seed(&client);
         let id = entropy.next_uuid(NOW_MS);
         let new = NewRecord {
             id,
             identity: identity(key),
-            expires_at_ms: NEVER,
+            expires_at_ms,
             payload: vec![1],
         };
         Box::pin(async move {

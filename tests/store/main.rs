@@ -13,6 +13,7 @@
 #[path = "../model/mod.rs"]
 mod model;
 
+mod chains;
 mod clients;
 mod control;
 mod explorer;

@@ -1,11 +1,11 @@
 //! The histories that the explorer covers completely, each on every store, with one crash and with one fault.
 
 use crate::clients::{
-    NOW_MS, creator, first_user, identity, laid_out, number, purger, reviver, updater, walker,
-    with_record,
+    NOW_MS, creator, creator_until, first_user, identity, laid_out, number, purger, reviver,
+    updater, walker, with_record,
 };
 use crate::explorer::{End, Report, Scenario, Task, Told, explore};
-use crate::invariants::{Snapshot, check};
+use crate::invariants::{Snapshot, check, check_claims, check_structure};
 use crate::model::{Client, Model, Rules};
 use reprise::driver::store::NEVER;
 use uuid::Uuid;
@@ -214,6 +214,42 @@ fn creator_of_an_expired_key_and_purger() {
                 check_one_creates(end)
             },
         ));
+    }
+}
+
+/// A creator so slow that its record can be purged before it knows that it published it.
+#[test]
+fn late_creator_and_purger() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 2, 0);
+        let (create, purge) = (creator_until(layout, 0, NOW_MS - 1), purger(layout));
+        cover(scenario(
+            "late creator and purger",
+            start,
+            &[&create, &purge],
+            &|end| {
+                let snapshot = check_structure(end)?;
+                check_claims(end, &snapshot, &[identity(0)], NOW_MS)
+            },
+        ));
+    }
+}
+
+#[test]
+fn late_creator_purger_and_another_creator() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 3, 0);
+        let (late, purge) = (creator_until(layout, 0, NOW_MS - 1), purger(layout));
+        let create = creator(layout, 1);
+        let clients: &[&dyn Fn(Client) -> Task] = &[&late, &purge, &create];
+        // With a fault as well these are too many to run each time; on Redis each swap is a fault of its own.
+        cover_with(
+            &[(0, 0), (1, 0)],
+            scenario("late creator, purger, creator", start, clients, &|end| {
+                let snapshot = check_structure(end)?;
+                check_claims(end, &snapshot, &[identity(0), identity(1)], NOW_MS)
+            }),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use super::identity::Link;
 use super::node::Node;
 use super::word::{WordSwap, bucket_key};
-use super::{Identity, Pointer, Sight, Store, StoreError, Updated, limits};
+use super::{Identity, Own, Pointer, Sight, Store, StoreError, Updated, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use uuid::Uuid;
@@ -67,10 +67,12 @@ impl<K: Kv> Store<K> {
             let look = self
                 .look(&new.identity, written.then_some(pointer), now_ms)
                 .await?;
-            if look.own_seen {
-                // A swap that we could not account for did publish the node. Others may have used it since, or even
-                // have found it expired and sealed it: it was created, and must not be written again.
-                return Ok(Created::New(node));
+            // A swap that we could not account for may have published the node after all. Others may have used it
+            // since, or even have found it expired, sealed and purged it: it was created, and is never written again.
+            match look.own {
+                Own::Unpublished => {}
+                Own::Published(node) => return Ok(Created::New(node)),
+                Own::Purged => return Ok(Created::New(node)),
             }
             match look.sight {
                 Sight::Live(found) => {
@@ -86,6 +88,9 @@ impl<K: Kv> Store<K> {
                     }
                 }
                 Sight::Absent => {}
+            }
+            if look.length >= limits::MAX_CHAIN_TO_CREATE {
+                return Err(StoreError::Crowded);
             }
             node.next = look.head.link(&key)?;
             self.kv.set(&pointer.key(), &node.encode()?).await?;

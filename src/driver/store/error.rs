@@ -10,6 +10,8 @@ pub enum StoreError {
     Unavailable(KvError),
     /// Others kept changing the same bucket or record for as long as we were ready to go on.
     Contended,
+    /// The bucket holds so many records that no more are added before a purge has come by.
+    Crowded,
     /// A value is not what this protocol writes. It is left alone.
     Corrupt {
         /// The key whose value it is.
@@ -57,6 +59,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Unavailable(error) => error.fmt(f),
             Self::Contended => f.write_str("too many writers met on one bucket"),
+            Self::Crowded => f.write_str("the bucket is full until expired records are purged"),
             Self::Corrupt { key, why } => write!(f, "the value of {key} is not a record: {why}"),
             Self::TooLarge { bytes } => write!(f, "a record of {bytes} bytes is too large"),
             Self::Layout(error) => error.fmt(f),

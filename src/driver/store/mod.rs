@@ -51,7 +51,8 @@ pub use update::{Change, Updated};
 
 use super::entropy::Entropy;
 use super::kv::Kv;
-use node::{Walk, Walked};
+use identity::Link;
+use node::{BrokenWalks, Walk, Walked};
 use word::Word;
 
 /// Limits of the store, each with its reason.
@@ -64,6 +65,13 @@ pub mod limits {
     /// Nodes in one chain. Sixteen thousand buckets of this length are 67 million records; a longer chain is a cycle
     /// or a layout far too small, and a request that walks it would be slower than any client waits.
     pub const MAX_CHAIN: usize = 4_096;
+    /// Nodes in a chain to which no more are added: far enough below [`MAX_CHAIN`] that whoever creates at the same time
+    /// does not make one that nobody can read.
+    pub const MAX_CHAIN_TO_CREATE: usize = 3_072;
+    /// Nodes in a chain that a purge still walks: it must get through chains that nobody else does, to shorten them.
+    pub const MAX_CHAIN_TO_PURGE: usize = 1 << 20;
+    /// Walks in a row that end at one missing node before it counts as lost.
+    pub const MAX_BROKEN_WALKS: u32 = 4;
     /// Bytes of one value: what every store behind Spin documents as supported.
     pub const MAX_VALUE_BYTES: usize = 1_000_000;
     /// Leading bits of an identity that choose its bucket, when the layout is first written. 2^14 buckets keep the
@@ -119,7 +127,8 @@ impl<K: Kv> Store<K> {
         Ok(node.filter(|node| node.id() == id && node.is_live(now_ms)))
     }
 
-    /// Looks an identity up. With `own`, the whole chain is walked to learn whether it holds that node.
+    /// Looks an identity up. With `own`, the whole chain is walked, and what was cut off it, to learn whether that node
+    /// was ever published.
     async fn look(
         &self,
         identity: &Identity,
@@ -127,17 +136,22 @@ impl<K: Kv> Store<K> {
         now_ms: u64,
     ) -> Result<Look, StoreError> {
         let key = word::bucket_key(identity.bucket(self.layout.bucket_bits()));
+        let mut broken = BrokenWalks::default();
         for _ in 0..limits::MAX_TURNS {
             let head = self.read_word(&key).await?;
             let mut look = Look {
                 head,
                 sight: Sight::Absent,
-                own_seen: false,
+                own: Own::Unpublished,
+                length: 0,
             };
             let mut met = false;
             let walked = self
-                .walk(head.link(&key)?, |node| {
-                    look.own_seen |= own == Some(node.pointer());
+                .walk(head.link(&key)?, limits::MAX_CHAIN, |node| {
+                    look.length += 1;
+                    if own == Some(node.pointer()) {
+                        look.own = Own::Published(node.clone());
+                    }
                     if !met && node.identity() == identity {
                         // The newest node of an identity decides: an older one was expired when this was pushed.
                         met = true;
@@ -150,12 +164,42 @@ impl<K: Kv> Store<K> {
                     }
                 })
                 .await?;
-            if walked != Walked::Broken {
-                return Ok(look);
+            match walked {
+                Walked::Whole(end) => {
+                    if let (Some(own), Own::Unpublished) = (own, &look.own)
+                        && self.was_cut_off(own, end).await?
+                    {
+                        look.own = Own::Purged;
+                    }
+                    return Ok(look);
+                }
+                // A purge deleted what we were about to read: the chain is shorter now, so start again.
+                Walked::Broken(pointer) => broken.note(pointer)?,
             }
-            // A purge deleted what we were about to read: the chain is shorter now, so start again.
         }
         Err(StoreError::Contended)
+    }
+
+    /// Whether a node that is not in its chain was there, and a purge has cut it off.
+    ///
+    /// It then hangs behind the chain's cut end, or is deleted already; nobody else deletes it. The oldest is deleted
+    /// first, so a node that the remains do not lead to any more is gone by the time that it is looked for.
+    async fn was_cut_off(&self, own: Pointer, end: Link) -> Result<bool, StoreError> {
+        let mut at = end.remains();
+        let mut length = 0;
+        while let Some(pointer) = at
+            && length < limits::MAX_CHAIN_TO_PURGE
+        {
+            if pointer == own {
+                return Ok(true);
+            }
+            length += 1;
+            at = self
+                .read_node(pointer)
+                .await?
+                .and_then(|node| node.next.remains());
+        }
+        Ok(self.read_node(own).await?.is_none())
     }
 }
 
@@ -164,8 +208,20 @@ struct Look {
     /// The bucket's word as it was when the walk began.
     head: Word,
     sight: Sight,
-    /// Whether the walk met the node that the caller asked for. Without one this is false.
-    own_seen: bool,
+    /// What became of the node that the caller asked for.
+    own: Own,
+    /// How many nodes were walked.
+    length: usize,
+}
+
+/// What became of a node whose publication is in doubt.
+enum Own {
+    /// No word ever led to it, or nobody asked.
+    Unpublished,
+    /// It is in its chain, as it now is.
+    Published(Node),
+    /// It was in its chain, has expired and was purged.
+    Purged,
 }
 
 /// The newest node of an identity.

@@ -182,8 +182,8 @@ pub(super) enum Walk {
 pub(super) enum Walked {
     /// At the end of the chain, whose last link is this, or where the visitor stopped it.
     Whole(Link),
-    /// At a node that is gone: a purge has cut the chain since the walk began.
-    Broken,
+    /// At a node that is gone: a purge has cut the chain since the walk began, or the node is lost.
+    Broken(Pointer),
 }
 
 impl<K: Kv> Store<K> {
@@ -193,17 +193,18 @@ impl<K: Kv> Store<K> {
         bytes.map(|bytes| Node::decode(pointer, &bytes)).transpose()
     }
 
-    /// Visits the nodes of a chain, newest first. One read a node.
+    /// Visits the nodes of a chain, newest first, at most `longest` of them. One read a node.
     pub(super) async fn walk(
         &self,
         from: Link,
+        longest: usize,
         mut visit: impl FnMut(&Node) -> Walk,
     ) -> Result<Walked, StoreError> {
         let mut link = from;
         let mut length = 0;
         while let Some(pointer) = link.next() {
             length += 1;
-            if length > limits::MAX_CHAIN {
+            if length > longest {
                 let why = "the chain that leads here is longer than any that we build";
                 return Err(StoreError::Corrupt {
                     key: pointer.key(),
@@ -211,7 +212,7 @@ impl<K: Kv> Store<K> {
                 });
             }
             let Some(node) = self.read_node(pointer).await? else {
-                return Ok(Walked::Broken);
+                return Ok(Walked::Broken(pointer));
             };
             link = node.next;
             if matches!(visit(&node), Walk::Stop) {
@@ -219,5 +220,33 @@ impl<K: Kv> Store<K> {
             }
         }
         Ok(Walked::Whole(link))
+    }
+}
+
+/// The walks of one chain that broke off. A purge cuts before it deletes, so the next walk goes another way; a walk
+/// that ends at the same missing node time and again has met one that is lost.
+#[derive(Debug, Default)]
+pub(super) struct BrokenWalks {
+    at: Option<Pointer>,
+    times: u32,
+}
+
+impl BrokenWalks {
+    /// Notes one more walk that broke off here.
+    pub(super) fn note(&mut self, pointer: Pointer) -> Result<(), StoreError> {
+        self.times = if self.at == Some(pointer) {
+            self.times + 1
+        } else {
+            1
+        };
+        self.at = Some(pointer);
+        if self.times < limits::MAX_BROKEN_WALKS {
+            return Ok(());
+        }
+        let why = "a chain names it, but it is not there";
+        Err(StoreError::Corrupt {
+            key: pointer.key(),
+            why,
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Purge and walk: expired records give their space back, and every bucket is visited within a bounded time.
 
 use super::identity::Link;
-use super::node::{Walk, Walked};
+use super::node::{BrokenWalks, Walk, Walked};
 use super::word::{WordSwap, bucket_key};
 use super::{Pointer, Store, StoreError, limits};
 use crate::driver::entropy::Entropy;
@@ -37,6 +37,8 @@ pub struct Purged {
     pub kept: usize,
     /// Records that were deleted.
     pub deleted: usize,
+    /// Buckets that could not be purged because their values are not what they should be.
+    pub failed: u32,
 }
 
 /// The walk's cursor. The nonce tells the writers apart: two that take the same buckets must not both believe to
@@ -101,12 +103,25 @@ impl<K: Kv> Store<K> {
                 break;
             }
             let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
-            let one = self
-                .purge_bucket(bucket, now_ms.saturating_sub(limits.grace_ms))
-                .await?;
             purged.buckets += 1;
-            purged.kept += one.kept;
-            purged.deleted += one.deleted;
+            let deadline_ms = now_ms.saturating_sub(limits.grace_ms);
+            match self.purge_bucket(bucket, deadline_ms).await {
+                Ok(one) => {
+                    purged.kept += one.kept;
+                    purged.deleted += one.deleted;
+                }
+                // One bad bucket must not keep its neighbours from being purged.
+                Err(StoreError::Corrupt { .. } | StoreError::Contended | StoreError::Crowded) => {
+                    purged.failed += 1;
+                }
+                Err(
+                    error @ (StoreError::Unavailable(_)
+                    | StoreError::TooLarge { .. }
+                    | StoreError::Layout(_)),
+                ) => {
+                    return Err(error);
+                }
+            }
         }
         Ok(purged)
     }
@@ -115,16 +130,23 @@ impl<K: Kv> Store<K> {
     /// an earlier purge of the bucket has cut off and not lived to delete.
     async fn purge_bucket(&self, bucket: u32, deadline_ms: u64) -> Result<Purged, StoreError> {
         let key = bucket_key(bucket);
+        let mut broken = BrokenWalks::default();
         for _ in 0..limits::MAX_TURNS {
             let head = self.read_word(&key).await?;
             let mut chain: Vec<(Pointer, u64)> = Vec::new();
             let walked = self
-                .walk(head.link(&key)?, |node| {
+                .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, |node| {
                     chain.push((node.pointer(), node.expires_at_ms()));
                     Walk::On
                 })
                 .await?;
-            let Walked::Whole(end) = walked else { continue };
+            let end = match walked {
+                Walked::Whole(end) => end,
+                Walked::Broken(pointer) => {
+                    broken.note(pointer)?;
+                    continue;
+                }
+            };
             let last_kept = chain
                 .iter()
                 .rposition(|(_, expires_at_ms)| *expires_at_ms > deadline_ms);
@@ -158,7 +180,7 @@ impl<K: Kv> Store<K> {
             at = node
                 .next
                 .remains()
-                .filter(|_| remains.len() < limits::MAX_CHAIN);
+                .filter(|_| remains.len() < limits::MAX_CHAIN_TO_PURGE);
         }
         for pointer in remains.iter().rev() {
             self.kv.delete(&pointer.key()).await?;
@@ -167,6 +189,7 @@ impl<K: Kv> Store<K> {
             buckets: 1,
             kept,
             deleted: remains.len(),
+            failed: 0,
         })
     }
 }

@@ -1,6 +1,8 @@
 //! A client: requests as a person would type them, answers as values.
 
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
@@ -116,6 +118,28 @@ impl Client {
         let mut headers = vec![("content-type", "application/json")];
         headers.extend(key.map(|key| ("idempotency-key", key)));
         self.send("POST", "/tasks", &headers, body.as_bytes())
+    }
+
+    /// `POST /tasks` by a client that is so slow that its body comes this much later than its head. Gives the answer as
+    /// it comes, head and body.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    #[must_use]
+    pub fn slow_task(&self, body: &str, delay: Duration) -> String {
+        let address = self.base.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).expect("the host listens");
+        let head = format!(
+            "POST /tasks HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).expect("the head is sent");
+        std::thread::sleep(delay);
+        stream.write_all(body.as_bytes()).expect("the body is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer comes");
+        answer
     }
 
     /// `POST /tasks`, answered.

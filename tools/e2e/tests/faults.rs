@@ -206,3 +206,57 @@ fn set_layout(store: &Connection, layout: &[u8]) -> Vec<u8> {
     );
     there
 }
+
+#[test]
+fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
+    let state = TempDir::new().unwrap();
+    let options = Options::default()
+        .variable("admin_token", "token")
+        .variable("retention_seconds", "1")
+        .variable("purge_grace_seconds", "0")
+        .variable("bucket_bits", "3");
+    let host = Host::start(state.path(), &options);
+    let client = host.client();
+    for number in 0..40 {
+        assert_eq!(
+            client
+                .task("short-lived", Some(&format!("key-{number}")))
+                .status,
+            201
+        );
+    }
+    let store = Connection::open(file(&state)).expect("the store's file");
+    let spoil = "UPDATE spin_key_value SET value = x'00' WHERE key = 'w/b/00000'";
+    assert_eq!(
+        store.execute(spoil, []).expect("the file can be written"),
+        1
+    );
+    let left = "SELECT count(*) FROM spin_key_value WHERE key GLOB 'n/*'";
+    let before: i64 = store
+        .query_row(left, [], |row| row.get(0))
+        .expect("it counts");
+    let mut purged = 0;
+    wait_until(
+        "the clean-up of the other buckets",
+        Duration::from_mins(1),
+        || {
+            let headers = [("authorization", "Bearer token")];
+            let tick = client
+                .send("POST", "/-/tick", &headers, b"")
+                .expect("a tick is answered");
+            assert_eq!(
+                (tick.status, &tick.json()["buckets_failed"]),
+                (200, &1.into()),
+                "{tick:?}"
+            );
+            purged += tick.json()["records_purged"]
+                .as_i64()
+                .expect("a tick counts");
+            let after: i64 = store
+                .query_row(left, [], |row| row.get(0))
+                .expect("it counts");
+            assert_eq!(after, before - purged);
+            purged > 25
+        },
+    );
+}

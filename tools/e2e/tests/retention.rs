@@ -81,6 +81,25 @@ fn after_its_retention_a_key_is_new_again() {
 }
 
 #[test]
+fn a_record_lives_from_when_its_request_was_whole() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &options());
+    let body = r#"{"text":"slow"}"#;
+    // Longer on its way than the record is kept.
+    let answer = host.client().slow_task(body, Duration::from_millis(1_500));
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let location = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("location: "));
+    let location = location.expect("a new task has a place").trim();
+    assert_eq!(
+        host.client().get(location).status,
+        200,
+        "what was just answered is there"
+    );
+}
+
+#[test]
 fn ten_thousand_short_lived_tasks_leave_nothing_behind() {
     let state = TempDir::new().unwrap();
     let host = Host::start(state.path(), &options());
