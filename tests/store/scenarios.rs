@@ -253,6 +253,27 @@ fn late_creator_purger_and_another_creator() {
     }
 }
 
+/// Both records can be cut off in one piece, so that the cut leads to the one and no longer to the other.
+#[test]
+fn two_late_creators_and_purger() {
+    for rules in ALL_RULES {
+        let (start, layout) = laid_out(rules, 3, 0);
+        let (one, two) = (
+            creator_until(layout, 0, NOW_MS - 1),
+            creator_until(layout, 1, NOW_MS - 1),
+        );
+        let purge = purger(layout);
+        let clients: &[&dyn Fn(Client) -> Task] = &[&one, &two, &purge];
+        cover_with(
+            &[(0, 0), (1, 0)],
+            scenario("two late creators, purger", start, clients, &|end| {
+                let snapshot = check_structure(end)?;
+                check_claims(end, &snapshot, &[identity(0), identity(1)], NOW_MS)
+            }),
+        );
+    }
+}
+
 #[test]
 fn two_creators_of_an_expired_key() {
     for rules in ALL_RULES {
