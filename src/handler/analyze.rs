@@ -54,12 +54,19 @@ pub struct Frequency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blank;
 
-/// Analyses a text after trimming it.
-pub fn analyze(raw: &str) -> Result<Analysis<'_>, Blank> {
+/// A text without the white space at its ends.
+pub fn trimmed(raw: &str) -> Result<&str, Blank> {
     let text = raw.trim();
     if text.is_empty() {
-        return Err(Blank);
+        Err(Blank)
+    } else {
+        Ok(text)
     }
+}
+
+/// Analyses a text after trimming it.
+pub fn analyze(raw: &str) -> Result<Analysis<'_>, Blank> {
+    let text = trimmed(raw)?;
     let mut words: BTreeMap<String, usize> = BTreeMap::new();
     let mut word_count = 0;
     for word in text.unicode_words() {

@@ -87,12 +87,9 @@ pub(super) async fn tick<K: Kv>(
             nodes: TICK_DELETES - done.deleted,
             grace_ms: settings.purge_grace_ms,
         };
-        let step = store
+        done += store
             .purge(buckets, limits, invocation.now.as_unix_ms())
             .await?;
-        done.buckets += step.buckets;
-        done.deleted += step.deleted;
-        done.failed += step.failed;
     }
     let tick = Tick {
         buckets_visited: done.buckets,

@@ -57,19 +57,6 @@ struct Document<'a> {
 }
 
 impl Problem {
-    /// The problem of a store that did not answer.
-    #[must_use]
-    pub fn of_store(error: &StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(_) | StoreError::Contended | StoreError::Crowded => {
-                Self::StoreUnavailable(error.to_string())
-            }
-            StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Layout(_) => {
-                Self::StoreRefused(error.to_string())
-            }
-        }
-    }
-
     /// The status, the last part of the type, and the title.
     const fn kind(&self) -> (StatusCode, &'static str, &'static str) {
         match self {
@@ -207,7 +194,7 @@ impl Problem {
 impl From<DriverError> for Problem {
     fn from(error: DriverError) -> Self {
         match error {
-            DriverError::Store(error) => Self::of_store(&error),
+            DriverError::Store(error) => error.into(),
             DriverError::Record(_) => Self::StoreRefused(error.to_string()),
             DriverError::Contended => Self::StoreUnavailable(error.to_string()),
         }
@@ -216,6 +203,13 @@ impl From<DriverError> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::of_store(&error)
+        match &error {
+            StoreError::Unavailable(_) | StoreError::Contended | StoreError::Crowded => {
+                Self::StoreUnavailable(error.to_string())
+            }
+            StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Layout(_) => {
+                Self::StoreRefused(error.to_string())
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::tenant;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Identity as StoreIdentity, Node};
 use crate::driver::{Attempted, Operations, Settled, Upstream};
-use crate::handler::analyze::analyze;
+use crate::handler::analyze::{analyze, trimmed};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, Digest, Effect, ErrorKind, EventDrafts, Headers, Identity,
     Input, Name, OperationResult, Origin, Outcome, Record, Refusal, ResultBody, State, Timestamp,
@@ -78,9 +78,7 @@ pub(super) async fn submit<K: Kv>(
     let key = idempotency_key::parse(request.headers()).map_err(Problem::InvalidKey)?;
     let body = json_bytes(request.headers(), request.body())?;
     let NewTask { text } = parse(body)?;
-    if analyze(&text).is_err() {
-        return Err(Problem::InvalidBody("the text is blank".to_owned()));
-    }
+    trimmed(&text).map_err(|_| Problem::InvalidBody("the text is blank".to_owned()))?;
 
     let now = invocation.now;
     let id = invocation.entropy.next_uuid(now.as_unix_ms());

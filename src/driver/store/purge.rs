@@ -6,6 +6,7 @@ use super::word::{WordSwap, bucket_key};
 use super::{Pointer, Store, StoreError, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
+use std::ops::AddAssign;
 
 /// The shared number that says which bucket the walk visits next.
 const CURSOR_NAME: &str = "walk";
@@ -39,6 +40,15 @@ pub struct Purged {
     pub deleted: usize,
     /// Buckets that could not be purged because their values are not what they should be.
     pub failed: u32,
+}
+
+impl AddAssign for Purged {
+    fn add_assign(&mut self, other: Self) {
+        self.buckets += other.buckets;
+        self.kept += other.kept;
+        self.deleted += other.deleted;
+        self.failed += other.failed;
+    }
 }
 
 /// The walk's cursor. The nonce tells the writers apart: two that take the same buckets must not both believe to
@@ -103,16 +113,16 @@ impl<K: Kv> Store<K> {
                 break;
             }
             let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
-            purged.buckets += 1;
             let deadline_ms = now_ms.saturating_sub(limits.grace_ms);
             match self.purge_bucket(bucket, deadline_ms).await {
-                Ok(one) => {
-                    purged.kept += one.kept;
-                    purged.deleted += one.deleted;
-                }
+                Ok(one) => purged += one,
                 // One bad bucket must not keep its neighbours from being purged.
                 Err(StoreError::Corrupt { .. } | StoreError::Contended | StoreError::Crowded) => {
-                    purged.failed += 1;
+                    purged += Purged {
+                        buckets: 1,
+                        failed: 1,
+                        ..Purged::default()
+                    };
                 }
                 Err(
                     error @ (StoreError::Unavailable(_)

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::word::{Word, WordSwap};
+use super::word::WordSwap;
 use super::{Store, StoreError, limits};
 use crate::driver::kv::Kv;
 use crate::machine::Hex;
@@ -21,11 +21,7 @@ impl<K: Kv> Store<K> {
         let key = shared_key(name);
         for _ in 0..limits::MAX_TURNS {
             let word = self.read_word(&key).await?;
-            let number = match word {
-                Word::Absent => 0,
-                Word::Value(value) => value.cast_unsigned(),
-            };
-            let Some(to) = change(number) else {
+            let Some(to) = change(word.number()) else {
                 return Ok(());
             };
             if self.swap_word(&key, word, to.cast_signed()).await? == WordSwap::Won {

@@ -23,13 +23,17 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// The link that a bucket's word holds.
-    pub(super) fn link(self, key: &str) -> Result<Link, StoreError> {
-        let raw = match self {
+    /// The value as a number; a word that is not there counts as 0.
+    pub(super) const fn number(self) -> u64 {
+        match self {
             Self::Absent => 0,
             Self::Value(value) => value.cast_unsigned(),
-        };
-        Link::from_raw(raw).ok_or_else(|| StoreError::Corrupt {
+        }
+    }
+
+    /// The link that a bucket's word holds.
+    pub(super) fn link(self, key: &str) -> Result<Link, StoreError> {
+        Link::from_raw(self.number()).ok_or_else(|| StoreError::Corrupt {
             key: key.to_owned(),
             why: "its value is not a link",
         })
