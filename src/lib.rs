@@ -7,6 +7,7 @@
 //! - [`handler`]s do what an operation is for, where that is a pure function.
 //! - [`shell`] speaks HTTP, and in the component Spin.
 
+pub mod config;
 pub mod driver;
 pub mod handler;
 pub mod machine;

@@ -1,0 +1,76 @@
+//! Lists of headers that may be kept. What is not on a list is dropped.
+
+use http::header::{self, HeaderMap, HeaderName};
+use std::collections::BTreeSet;
+
+/// Header names that may pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderList(BTreeSet<String>);
+
+impl HeaderList {
+    /// A list of these names.
+    #[must_use]
+    pub fn new(names: impl IntoIterator<Item = HeaderName>) -> Self {
+        Self(
+            names
+                .into_iter()
+                .map(|name| name.as_str().to_owned())
+                .collect(),
+        )
+    }
+
+    /// Whether a header of this name passes.
+    #[must_use]
+    pub fn has(&self, name: &HeaderName) -> bool {
+        self.0.contains(name.as_str())
+    }
+
+    /// The names, in lower case and sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+/// Headers of one connection (RFC 9110, section 7.6.1, and those that came before it): no message passes them on.
+pub const HOP_BY_HOP: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Request headers that can be on no list: what proves who a client is would be stored with the record, and what frames
+/// a message is made anew for each.
+pub const NEVER_FORWARDED: [HeaderName; 7] = [
+    header::AUTHORIZATION,
+    header::PROXY_AUTHORIZATION,
+    header::COOKIE,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::EXPECT,
+    header::ACCEPT_ENCODING,
+];
+
+/// Response headers that can be on no list: they concern one client, one moment or one connection.
+pub const NEVER_REPLAYED: [HeaderName; 5] = [
+    header::SET_COOKIE,
+    header::WWW_AUTHENTICATE,
+    header::DATE,
+    header::CONTENT_LENGTH,
+    header::RETRY_AFTER,
+];
+
+/// Whether a message's `Connection` header names this one as being of the connection.
+#[must_use]
+pub fn is_named_by_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|token| token.trim().eq_ignore_ascii_case(name.as_str()))
+}

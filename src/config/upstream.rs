@@ -1,0 +1,82 @@
+//! The other services: upstreams that do the work, sinks that hear of it, inboxes that listen.
+
+use crate::machine::{BudgetPolicy, Name};
+use http::header::{HeaderName, HeaderValue};
+use http::uri::{Authority, Scheme};
+use std::fmt;
+
+/// A service that operations are forwarded to.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Its name. Everything that calls it shares one retry budget of this name.
+    pub name: Name,
+    /// `http` or `https`.
+    pub scheme: Scheme,
+    /// Host and port.
+    pub authority: Authority,
+    /// What comes before every path there, without a slash at its end; empty for none.
+    pub path_prefix: String,
+    /// Headers that every call carries, secrets among them. They are never stored.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The header that carries the upstream's Idempotency-Key.
+    pub key_header: HeaderName,
+    /// What retries are paid from; `None` where they are free.
+    pub retry_budget: Option<BudgetPolicy>,
+}
+
+/// A receiver of events.
+#[derive(Debug, Clone)]
+pub struct Sink {
+    /// Its name.
+    pub name: Name,
+    /// Where events are sent to: an absolute `http` or `https` URL.
+    pub url: http::Uri,
+    /// What deliveries are signed with.
+    pub secret: Secret,
+    /// How an event is put into a request.
+    pub mode: SinkMode,
+}
+
+/// The content modes of CloudEvents over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SinkMode {
+    /// Attributes in headers, data in the body.
+    Binary,
+    /// All of it in a JSON body.
+    Structured,
+}
+
+/// A consumer of events.
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    /// Its name, the last part of its path.
+    pub name: Name,
+    /// The secrets whose signatures are taken; several while they are rotated. At least one.
+    pub secrets: Vec<Secret>,
+}
+
+/// How events are delivered, wherever they go: part of every operation's policy.
+pub type Delivery = crate::machine::AttemptPolicy;
+
+/// A value that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a secret.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The secret itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
