@@ -8,6 +8,7 @@
 //! - [`shell`] speaks HTTP, and in the component Spin.
 
 pub mod config;
+pub mod content;
 pub mod driver;
 pub mod handler;
 pub mod machine;

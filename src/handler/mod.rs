@@ -2,3 +2,4 @@
 //! the record is created, and there is no state in which the work is half done.
 
 pub mod analyze;
+pub mod order;

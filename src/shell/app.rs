@@ -1,124 +1,187 @@
-//! The app: one request in, one reply out, over any key-value store.
+//! The app: one request in, one reply out, over any key-value store and any way out.
 
-use super::operators;
+use super::admission::{Asked, admit};
+use super::outgoing::Outgoing;
 use super::problem::Problem;
-use super::reply::{Reply, ReplyBody};
+use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::settings::Settings;
-use super::tasks;
+use super::{cors, operations, operators};
+use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Layout, Store, StoreError};
-use http::header::{CACHE_CONTROL, HeaderValue};
-use http::{Method, Request};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderValue};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
 use std::cell::OnceCell;
 
 /// What an instance keeps between requests. All of it can be lost and found again.
 #[derive(Debug)]
 pub struct App {
-    settings: Result<Settings, String>,
+    setup: Result<Setup, String>,
     layout: OnceCell<Layout>,
 }
 
-impl App {
-    /// The app with these settings, or with what is wrong with them: then it answers nothing but that.
+/// What an app is set up with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The configuration.
+    pub config: Config,
+    /// The description of the interface that is served, in YAML.
+    pub openapi: String,
+}
+
+/// What a request asks for, or why it is refused: known from its head, before its body is read.
+#[derive(Debug)]
+pub struct Admission<'a>(Result<Asked<'a>, Problem>);
+
+impl Admission<'_> {
+    /// How much of the body is to be read, in bytes; `None` when it is of no use.
     #[must_use]
-    pub const fn new(settings: Result<Settings, String>) -> Self {
+    pub fn body_bytes_max(&self) -> Option<usize> {
+        self.0
+            .as_ref()
+            .ok()
+            .map(Asked::body_bytes_max)
+            .filter(|max| *max > 0)
+    }
+}
+
+impl App {
+    /// The app with this setup, or with what is wrong with it: then it answers nothing but that.
+    #[must_use]
+    pub const fn new(setup: Result<Setup, String>) -> Self {
         Self {
-            settings,
+            setup,
             layout: OnceCell::new(),
         }
     }
 
-    /// Answers a request over this key-value store.
-    pub async fn answer<K: Kv>(
+    /// Looks at the head of a request.
+    #[must_use]
+    pub fn admit(&self, head: &Parts) -> Admission<'_> {
+        if head.uri.path() == operators::HEALTH_PATH
+            && matches!(head.method, Method::GET | Method::HEAD)
+        {
+            return Admission(Ok(Asked::Health));
+        }
+        Admission(match &self.setup {
+            Ok(setup) => admit(setup, head),
+            Err(error) => Err(Problem::Misconfigured(error.clone())),
+        })
+    }
+
+    /// Answers an admitted request.
+    pub async fn answer<K: Kv, O: Outgoing>(
         &self,
-        request: &Request<RequestBody>,
-        kv: K,
+        Admission(admission): Admission<'_>,
+        head: &Parts,
+        body: &RequestBody,
+        world: World<K, O>,
         invocation: Invocation,
     ) -> Reply {
-        let store = StoreAccess { app: self, kv };
-        let mut reply = match self.route(request, store, invocation).await {
-            Ok(reply) => reply,
-            Err(problem) => problem.reply(),
+        let preflight = admission
+            .as_ref()
+            .ok()
+            .and_then(|asked| asked.preflight(&head.headers))
+            .map(str::to_owned);
+        let answered = match admission {
+            Ok(asked) => self.carry_out(asked, head, body, world, invocation).await,
+            Err(problem) => Err(problem),
         };
-        reply
-            .headers_mut()
-            .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if *request.method() == Method::HEAD {
+        let mut reply = answered.unwrap_or_else(|problem| problem.reply());
+        let headers = reply.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Ok(setup) = &self.setup {
+            cors::allow(&setup.config, &head.headers, preflight.as_deref(), headers);
+        }
+        if head.method == Method::HEAD {
             *reply.body_mut() = ReplyBody::default();
         }
         reply
     }
 
-    async fn route<K: Kv>(
+    async fn carry_out<K: Kv, O: Outgoing>(
         &self,
-        request: &Request<RequestBody>,
-        store: StoreAccess<'_, K>,
+        asked: Asked<'_>,
+        head: &Parts,
+        body: &RequestBody,
+        world: World<K, O>,
         invocation: Invocation,
     ) -> Result<Reply, Problem> {
-        let path = request.uri().path();
-        if path == operators::HEALTH_PATH {
-            return read_only(request.method()).map(|()| operators::health());
+        if matches!(asked, Asked::Health) {
+            return Ok(operators::health());
         }
-        let settings = self
-            .settings
+        let setup = self
+            .setup
             .as_ref()
             .map_err(|error| Problem::Misconfigured(error.clone()))?;
-        if path == operators::TICK_PATH {
-            operators::authorize(settings, request.headers())?;
-            only(request.method(), &Method::POST, "POST")?;
-            return operators::tick(settings, store, invocation).await;
+        let access = Access {
+            app: self,
+            setup,
+            world,
+        };
+        match asked {
+            Asked::Health => Ok(operators::health()),
+            Asked::OpenApi => Ok(reply::text(operators::YAML, setup.openapi.clone())),
+            Asked::Options { allow } => Ok(options(&allow)),
+            Asked::Submit(submit) => {
+                operations::submit(access, submit, head, body, invocation).await
+            }
+            Asked::Show(item) => operations::show(access, item, head, invocation).await,
+            Asked::Cancel(item) => operations::cancel(access, item, head, invocation).await,
+            Asked::Tick => operators::tick(access, invocation).await,
         }
-        if path == tasks::PATH {
-            only(request.method(), &Method::POST, "POST")?;
-            return tasks::submit(settings, store, request, invocation).await;
-        }
-        if let Some(id) = path
-            .strip_prefix(tasks::PATH)
-            .and_then(|rest| rest.strip_prefix('/'))
-        {
-            read_only(request.method())?;
-            return tasks::show(settings, store, request, id, invocation).await;
-        }
-        Err(Problem::NotFound("no route has this path"))
     }
 }
 
-fn read_only(method: &Method) -> Result<(), Problem> {
-    match *method {
-        Method::GET | Method::HEAD => Ok(()),
-        _ => Err(Problem::MethodNotAllowed("GET, HEAD")),
-    }
+fn options(allow: &str) -> Reply {
+    let mut reply = Response::new(ReplyBody::default());
+    *reply.status_mut() = StatusCode::NO_CONTENT;
+    let allow = HeaderValue::try_from(allow).expect("methods are visible ASCII");
+    reply.headers_mut().insert(ALLOW, allow);
+    reply
 }
 
-fn only(method: &Method, known: &Method, allow: &'static str) -> Result<(), Problem> {
-    if method == known {
-        Ok(())
-    } else {
-        Err(Problem::MethodNotAllowed(allow))
-    }
+/// What a request may reach beyond this component.
+#[derive(Debug)]
+pub struct World<K, O> {
+    /// The key-value store.
+    pub kv: K,
+    /// The way out to other services.
+    pub outgoing: O,
 }
 
-/// The way to the store, for those requests that go there.
-pub(super) struct StoreAccess<'a, K> {
+/// The setup and the world, for those requests that need them.
+pub(super) struct Access<'a, K, O> {
     app: &'a App,
-    kv: K,
+    pub(super) setup: &'a Setup,
+    world: World<K, O>,
 }
 
-impl<K: Kv> StoreAccess<'_, K> {
+impl<'a, K: Kv, O: Outgoing> Access<'a, K, O> {
     /// Opens the store. An instance reads its layout once.
-    pub(super) async fn open(
-        self,
-        settings: &Settings,
-        entropy: &mut Entropy,
-    ) -> Result<Store<K>, StoreError> {
-        if let Some(layout) = self.app.layout.get() {
-            return Ok(Store::with_layout(self.kv, *layout));
-        }
-        let store = Store::open(self.kv, settings.bucket_bits, entropy).await?;
-        // Another request of this instance may have been faster; it found the same.
-        let _ = self.app.layout.set(store.layout());
-        Ok(store)
+    pub(super) async fn open(self, entropy: &mut Entropy) -> Result<Open<'a, K, O>, StoreError> {
+        let Self { app, setup, world } = self;
+        let store = if let Some(layout) = app.layout.get() {
+            Store::with_layout(world.kv, *layout)
+        } else {
+            let store = Store::open(world.kv, setup.config.store.bucket_bits, entropy).await?;
+            // Another request of this instance may have been faster; it found the same.
+            let _ = app.layout.set(store.layout());
+            store
+        };
+        Ok(Open {
+            config: &setup.config,
+            store,
+            outgoing: world.outgoing,
+        })
     }
+}
+
+/// An open store, with what else a request needs.
+pub(super) struct Open<'a, K, O> {
+    pub(super) config: &'a Config,
+    pub(super) store: Store<K>,
+    pub(super) outgoing: O,
 }

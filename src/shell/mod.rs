@@ -6,15 +6,22 @@
 //! This layer checks everything that comes from a client before anything below sees it, and computes the identity of
 //! an operation once. It never decides what happens to an operation: it asks the machine.
 
+mod admission;
 pub mod app;
+mod cors;
+mod forward;
 pub mod idempotency_key;
+mod local;
+pub mod operations;
 pub mod operators;
+pub mod outgoing;
 pub mod problem;
+mod record_view;
 pub mod reply;
 pub mod request;
-pub mod settings;
-pub mod tasks;
 pub mod tenant;
+pub mod trace;
+mod worker;
 
 #[cfg(target_family = "wasm")]
 mod spin;

@@ -1,10 +1,11 @@
 //! Routes for operators, under `/-/`. All but the health check need the token, and do not exist where none is set.
 
-use super::app::StoreAccess;
+use super::app::Access;
+use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply};
 use super::request::Invocation;
-use super::settings::Settings;
+use crate::config::Config;
 use crate::driver::kv::Kv;
 use crate::driver::store::{PurgeLimits, Purged};
 use http::header::AUTHORIZATION;
@@ -15,6 +16,10 @@ use subtle::ConstantTimeEq as _;
 
 /// Whether the component runs. It says nothing of the store, so a broken store does not make a platform restart us.
 pub const HEALTH_PATH: &str = "/-/healthz";
+/// The description of the interface.
+pub const OPENAPI_PATH: &str = "/-/openapi.yaml";
+/// The media type of the description (RFC 9512).
+pub const YAML: &str = "application/yaml";
 /// Moves the walk over the buckets on.
 pub const TICK_PATH: &str = "/-/tick";
 
@@ -49,8 +54,8 @@ pub(super) fn health() -> Reply {
 }
 
 /// Lets an operator in. Without a token in the settings there is no such route.
-pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(token) = &settings.admin_token else {
+pub(super) fn authorize(config: &Config, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(token) = &config.admin_token else {
         return Err(Problem::NotFound("no route has this path"));
     };
     let mut lines = headers.get_all(AUTHORIZATION).iter();
@@ -63,7 +68,10 @@ pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), 
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
     let sent = sent.map_or(&b""[..], |(_, token)| token);
     // Digests have one length, so the comparison takes one time, however much of the token is right.
-    if Sha256::digest(sent).ct_eq(&Sha256::digest(token)).into() {
+    if Sha256::digest(sent)
+        .ct_eq(&Sha256::digest(token.reveal()))
+        .into()
+    {
         Ok(())
     } else {
         Err(Problem::Unauthorized)
@@ -71,12 +79,12 @@ pub(super) fn authorize(settings: &Settings, headers: &HeaderMap) -> Result<(), 
 }
 
 /// `POST /-/tick`
-pub(super) async fn tick<K: Kv>(
-    settings: &Settings,
-    store: StoreAccess<'_, K>,
+pub(super) async fn tick<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
-    let store = store.open(settings, &mut invocation.entropy).await?;
+    let open = access.open(&mut invocation.entropy).await?;
+    let store = &open.store;
     let total = store.layout().buckets();
     let mut done = Purged::default();
     while done.buckets < TICK_BUCKETS.min(total) && done.deleted < TICK_DELETES {
@@ -85,7 +93,7 @@ pub(super) async fn tick<K: Kv>(
             .await?;
         let limits = PurgeLimits {
             nodes: TICK_DELETES - done.deleted,
-            grace_ms: settings.purge_grace_ms,
+            grace_ms: open.config.store.purge_grace_ms,
         };
         done += store
             .purge(buckets, limits, invocation.now.as_unix_ms())

@@ -1,8 +1,10 @@
 //! Problem documents (RFC 9457): every error has a stable type, and says whether the same request may be sent again.
 
+use super::record_view::error_kind;
 use super::reply::{Reply, ReplyBody};
 use crate::driver::DriverError;
 use crate::driver::store::StoreError;
+use crate::machine::{AttemptError, EndReason, LimitError};
 use http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -17,6 +19,8 @@ pub enum Problem {
     InvalidBody(String),
     /// The Idempotency-Key header is not a key.
     InvalidKey(&'static str),
+    /// The operation needs a key, and the request has none.
+    KeyMissing,
     /// The request does not say clearly whose it is.
     InvalidTenant(String),
     /// An operator's route without the token.
@@ -24,9 +28,24 @@ pub enum Problem {
     /// No route has this path, or no operation this id.
     NotFound(&'static str),
     /// The route does not know this method.
-    MethodNotAllowed(&'static str),
-    /// The key is bound to a request with other content.
-    KeyReused,
+    MethodNotAllowed(String),
+    /// The key is bound to a request with other content. The operation says with which status.
+    KeyReused(StatusCode),
+    /// The key's operation has not ended.
+    InProgress {
+        /// When to come back, in seconds.
+        retry_after_s: u64,
+        /// The path of the record.
+        location: String,
+    },
+    /// The operation has ended without a result.
+    OperationFailed(Failure),
+    /// The operation was called off.
+    OperationCancelled,
+    /// What has ended cannot be called off. How it ended.
+    AlreadyEnded(&'static str),
+    /// The target or a listed header is not one that a record keeps.
+    NotKept(LimitError),
     /// The body did not come in time.
     RequestTimeout,
     /// The body is larger than the operation takes.
@@ -42,6 +61,48 @@ pub enum Problem {
     StoreRefused(String),
     /// A setting makes no sense.
     Misconfigured(String),
+}
+
+/// Why an operation has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    reason: EndReason,
+    attempts: u32,
+    last_error: Option<AttemptError>,
+}
+
+impl Failure {
+    /// Why, after which error, and after how many attempts.
+    #[must_use]
+    pub fn new(reason: EndReason, last_error: Option<&AttemptError>, attempts: u32) -> Self {
+        Self {
+            reason,
+            attempts,
+            last_error: last_error.cloned(),
+        }
+    }
+
+    fn detail(&self) -> String {
+        let reason = match self.reason {
+            EndReason::NotRetryable => "an attempt failed in a way that another one cannot help",
+            EndReason::AttemptsExhausted => "every attempt failed",
+            EndReason::CyclesExhausted => "too many attempts were lost",
+            EndReason::AttemptLost => {
+                "an attempt was lost, and whether it had an effect is not known"
+            }
+            EndReason::DeadlinePassed => "its time was over before an attempt succeeded",
+            EndReason::BudgetEmpty => "the retry budget of its upstream was empty",
+        };
+        let attempts = self.attempts;
+        match &self.last_error {
+            Some(error) => format!(
+                "{reason}; {attempts} attempts, the last error: {} ({})",
+                error.detail(),
+                error_kind(error)
+            ),
+            None => format!("{reason}; {attempts} attempts"),
+        }
+    }
 }
 
 /// How long a client should wait before it tries a store again that was not there, in seconds.
@@ -75,6 +136,41 @@ impl Problem {
                 "invalid-tenant",
                 "The tenant is not clear",
             ),
+            Self::KeyMissing => (
+                StatusCode::BAD_REQUEST,
+                "idempotency-key-missing",
+                "The Idempotency-Key is missing",
+            ),
+            Self::InProgress { .. } => (
+                StatusCode::CONFLICT,
+                "operation-in-progress",
+                "The operation is in progress",
+            ),
+            Self::OperationFailed(_) => (
+                StatusCode::BAD_GATEWAY,
+                "operation-failed",
+                "The operation has failed",
+            ),
+            Self::OperationCancelled => (
+                StatusCode::CONFLICT,
+                "operation-cancelled",
+                "The operation was cancelled",
+            ),
+            Self::AlreadyEnded(_) => (
+                StatusCode::CONFLICT,
+                "operation-ended",
+                "The operation has ended already",
+            ),
+            Self::NotKept(LimitError::TooLarge { .. }) => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "head-too-large",
+                "The target or the headers are too large",
+            ),
+            Self::NotKept(LimitError::Malformed { .. }) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-head",
+                "The target or a header is not valid",
+            ),
             Self::Unauthorized => (
                 StatusCode::UNAUTHORIZED,
                 "unauthorized",
@@ -86,8 +182,8 @@ impl Problem {
                 "method-not-allowed",
                 "The method is not known here",
             ),
-            Self::KeyReused => (
-                StatusCode::CONFLICT,
+            Self::KeyReused(status) => (
+                *status,
                 "idempotency-key-reused",
                 "The Idempotency-Key belongs to another request",
             ),
@@ -137,7 +233,19 @@ impl Problem {
                 "send the token that the variable admin_token sets, as a bearer token".to_owned()
             }
             Self::MethodNotAllowed(allowed) => format!("this route knows {allowed}"),
-            Self::KeyReused => {
+            Self::KeyMissing => "this operation needs the header Idempotency-Key: one key for each operation, the same \
+                                 on every repeat"
+                .to_owned(),
+            Self::InProgress { location, .. } => {
+                format!("send the request again later, or look at {location}")
+            }
+            Self::OperationFailed(failure) => failure.detail(),
+            Self::NotKept(error) => error.to_string(),
+            Self::OperationCancelled => {
+                "it will not be carried out under this key; a new operation needs a new key".to_owned()
+            }
+            Self::AlreadyEnded(how) => format!("it is {how}"),
+            Self::KeyReused(_) => {
                 "the key was first used with other content; a new operation needs a new key"
                     .to_owned()
             }
@@ -160,7 +268,10 @@ impl Problem {
             title,
             status: status.as_u16(),
             detail: &self.detail(),
-            retryable: matches!(self, Self::StoreUnavailable(_) | Self::RequestTimeout),
+            retryable: matches!(
+                self,
+                Self::StoreUnavailable(_) | Self::RequestTimeout | Self::InProgress { .. }
+            ),
         };
         let mut reply = Response::new(ReplyBody::json(&document));
         *reply.status_mut() = status;
@@ -168,7 +279,8 @@ impl Problem {
         headers.insert(http::header::CONTENT_TYPE, MEDIA_TYPE);
         match self {
             Self::MethodNotAllowed(allowed) => {
-                headers.insert(ALLOW, HeaderValue::from_static(allowed));
+                let allowed = HeaderValue::try_from(allowed.as_str());
+                headers.insert(ALLOW, allowed.expect("methods are visible ASCII"));
             }
             Self::Unauthorized => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -176,11 +288,19 @@ impl Problem {
             Self::StoreUnavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(STORE_RETRY_AFTER_S));
             }
+            Self::InProgress { retry_after_s, .. } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(*retry_after_s));
+            }
             Self::InvalidBody(_)
             | Self::InvalidKey(_)
+            | Self::KeyMissing
             | Self::InvalidTenant(_)
             | Self::NotFound(_)
-            | Self::KeyReused
+            | Self::KeyReused(_)
+            | Self::OperationFailed(_)
+            | Self::OperationCancelled
+            | Self::AlreadyEnded(_)
+            | Self::NotKept(_)
             | Self::RequestTimeout
             | Self::BodyTooLarge { .. }
             | Self::UnsupportedMediaType(_)

@@ -27,3 +27,13 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
     reply.headers_mut().insert(http::header::CONTENT_TYPE, json);
     reply
 }
+
+/// A reply with a body of text.
+pub(super) fn text(media_type: &'static str, body: String) -> Reply {
+    let mut reply = Response::new(ReplyBody(body.into_bytes()));
+    let media_type = HeaderValue::from_static(media_type);
+    reply
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, media_type);
+    reply
+}

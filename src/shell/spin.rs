@@ -3,20 +3,23 @@
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
-use super::app::App;
-use super::request::{BODY_BYTES_MAX, BODY_DEADLINE_S, Invocation, RequestBody};
-use super::settings::{Settings, VARIABLES};
+use super::app::{App, Setup, World};
+use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
+use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
+use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::Timestamp;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
+use http::header::CONTENT_LENGTH;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use spin_sdk::http::{IntoResponse, Request};
 use spin_sdk::time::sleep;
 use spin_sdk::wasip3::clocks::system_clock;
 use spin_sdk::wasip3::http::types::{ErrorCode, Response};
+use spin_sdk::wasip3::http_compat::IncomingRequestBody;
 use spin_sdk::wasip3::random::random;
 use spin_sdk::{http_service, key_value, variables};
 use std::cell::OnceCell;
@@ -39,6 +42,10 @@ mod bindings {
     });
 }
 
+/// Where the manifest mounts the configuration.
+const CONFIG: &str = "/reprise.toml";
+/// Where the manifest mounts the description of the interface.
+const OPENAPI: &str = "/openapi.yaml";
 /// The label of the store in the manifest.
 const STORE: &str = "default";
 
@@ -51,24 +58,17 @@ thread_local! {
 async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let app = app().await;
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, BODY_BYTES_MAX).collect();
-    let body = match select(
-        pin!(body),
-        pin!(sleep(Duration::from_secs(BODY_DEADLINE_S))),
-    )
-    .await
-    {
-        Either::Left((Ok(body), _)) => RequestBody::Whole(body.to_bytes().to_vec()),
-        Either::Left((Err(error), _)) if error.is::<LengthLimitError>() => RequestBody::TooLarge,
-        Either::Left((Err(_), _)) => RequestBody::Broken,
-        Either::Right(((), _)) => RequestBody::Late,
-    };
+    let admission = app.admit(&head);
+    let body = read(body, admission.body_bytes_max()).await;
     let invocation = Invocation {
         now: now(),
         entropy: entropy(),
     };
-    let request = http::Request::from_parts(head, body);
-    let reply = app.answer(&request, SpinKv::default(), invocation).await;
+    let world = World {
+        kv: SpinKv::default(),
+        outgoing: SpinOutgoing,
+    };
+    let reply = app.answer(admission, &head, &body, world, invocation).await;
     let response = reply
         .map(|body| Full::new(Bytes::from(body.0)))
         .into_response()?;
@@ -78,23 +78,70 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     Ok(response)
 }
 
-/// The app of this instance. The first request reads the variables; should that fail, the next one tries again.
+/// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what
+/// stays unread when the answer leaves would cost the client its connection, and perhaps the answer.
+async fn read(body: IncomingRequestBody, bytes_max: Option<usize>) -> RequestBody {
+    const USELESS_BYTES_MAX: usize = 64 * 1_024;
+    const USELESS_DEADLINE: Duration = Duration::from_millis(250);
+    let (bytes_max, deadline) = match bytes_max {
+        Some(bytes_max) => (bytes_max, Duration::from_secs(BODY_DEADLINE_S)),
+        None => (USELESS_BYTES_MAX, USELESS_DEADLINE),
+    };
+    let collected = Limited::new(body, bytes_max).collect();
+    match select(pin!(collected), pin!(sleep(deadline))).await {
+        Either::Left((Ok(body), _)) => RequestBody::Whole(body.to_bytes().to_vec()),
+        Either::Left((Err(error), _)) if error.is::<LengthLimitError>() => RequestBody::TooLarge,
+        Either::Left((Err(_), _)) => RequestBody::Broken,
+        Either::Right(((), _)) => RequestBody::Late,
+    }
+}
+
+/// The app of this instance. The first request sets it up; should that fail for a reason that may pass, the next one
+/// does.
 async fn app() -> Rc<App> {
     if let Some(app) = APP.with(|app| app.get().cloned()) {
         return app;
     }
+    match set_up().await {
+        Ok(setup) => {
+            let app = Rc::new(App::new(setup));
+            APP.with(|kept| Rc::clone(kept.get_or_init(|| app)))
+        }
+        Err(problem) => Rc::new(App::new(Err(problem))),
+    }
+}
+
+/// Reads what the manifest mounts, and the variables that it refers to. The inner error is there to stay as long as the
+/// instance; the outer one may pass.
+async fn set_up() -> Result<Result<Setup, String>, String> {
+    let (config, openapi) = match (mounted(CONFIG), mounted(OPENAPI)) {
+        (Ok(config), Ok(openapi)) => (config, openapi),
+        (Err(problem), _) | (_, Err(problem)) => return Ok(Err(problem)),
+    };
+    let config = match Draft::parse(&config) {
+        Ok(draft) => settle(&draft).await?,
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(config.map(|config| Setup { config, openapi }))
+}
+
+async fn settle(draft: &Draft) -> Result<Result<Config, String>, String> {
     let mut values = BTreeMap::new();
-    for name in VARIABLES {
-        match variables::get(name).await {
+    for name in draft.variables() {
+        match variables::get(&name).await {
             Ok(value) => drop(values.insert(name, value)),
-            Err(error) => {
-                let problem = format!("the variable {name} cannot be read: {error}");
-                return Rc::new(App::new(Err(problem)));
-            }
+            Err(variables::Error::Undefined(_) | variables::Error::InvalidName(_)) => {}
+            Err(error) => return Err(format!("the variable {name} cannot be read: {error}")),
         }
     }
-    let app = Rc::new(App::new(Settings::read(|name| values.get(name).cloned())));
-    APP.with(|kept| Rc::clone(kept.get_or_init(|| app)))
+    let config = draft.settle(|name| values.get(name).cloned());
+    Ok(config.map_err(|error| error.to_string()))
+}
+
+/// Reads a file that the manifest mounts.
+fn mounted(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("the file {path} cannot be read: {error}"))
 }
 
 fn now() -> Timestamp {
@@ -199,5 +246,83 @@ impl Kv for SpinKv {
             atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
             atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
         })
+    }
+}
+
+/// Calls other services by Spin's outgoing HTTP, which follows no redirect and repeats nothing.
+struct SpinOutgoing;
+
+impl Outgoing for SpinOutgoing {
+    async fn call(&self, request: http::Request<Vec<u8>>, limits: CallLimits) -> Called {
+        let left = limits.until.since(now());
+        let called = call_whole(request, limits.response_bytes_max);
+        let end = match select(pin!(called), pin!(sleep(Duration::from_millis(left.get())))).await {
+            Either::Left((end, _)) => end,
+            Either::Right(((), _)) => Err(CallError::TimedOut),
+        };
+        Called {
+            end,
+            ended_at: now(),
+        }
+    }
+}
+
+/// Makes a call and reads the response, unless it is too large.
+async fn call_whole(
+    request: http::Request<Vec<u8>>,
+    bytes_max: usize,
+) -> Result<Answered, CallError> {
+    let request = request.map(|body| Full::new(Bytes::from(body)));
+    let response = spin_sdk::http::send(request).await.map_err(call_error)?;
+    let (head, mut body) = response.into_parts();
+    let length = head.headers.get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let too_large = |read: usize| AnsweredBody::TooLarge {
+        length_bytes: length.unwrap_or_default().max(read as u64),
+    };
+    let answered = |body| Answered {
+        status: head.status,
+        headers: head.headers.clone(),
+        body,
+    };
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| CallError::BrokenOff(error.to_string()))?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > bytes_max {
+                return Ok(answered(too_large(bytes.len() + data.len())));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    if length.is_some_and(|length| length != bytes.len() as u64) {
+        return Err(CallError::BrokenOff(format!(
+            "the response broke off after {} bytes",
+            bytes.len()
+        )));
+    }
+    Ok(answered(AnsweredBody::Whole(bytes)))
+}
+
+/// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
+fn call_error(error: ErrorCode) -> CallError {
+    let detail = error.to_string();
+    match error {
+        ErrorCode::DnsTimeout
+        | ErrorCode::DnsError(_)
+        | ErrorCode::DestinationNotFound
+        | ErrorCode::DestinationUnavailable
+        | ErrorCode::DestinationIpProhibited
+        | ErrorCode::DestinationIpUnroutable
+        | ErrorCode::ConnectionRefused
+        | ErrorCode::ConnectionTimeout
+        | ErrorCode::ConnectionLimitReached
+        | ErrorCode::TlsProtocolError
+        | ErrorCode::TlsCertificateError
+        | ErrorCode::TlsAlertReceived(_)
+        | ErrorCode::HttpRequestDenied
+        | ErrorCode::HttpRequestUriInvalid
+        | ErrorCode::HttpRequestMethodInvalid => CallError::Unreachable(detail),
+        _ => CallError::BrokenOff(detail),
     }
 }

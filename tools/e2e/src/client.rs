@@ -29,6 +29,45 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Everything that a repeat has to give again: status, body and headers, but for those of the moment.
+    #[must_use]
+    pub fn lasting(&self) -> (u16, Vec<(String, String)>, String) {
+        let of_the_moment = ["date", "idempotent-replayed", "connection"];
+        let mut headers: Vec<_> = self
+            .headers
+            .iter()
+            .map(|(name, value)| {
+                (
+                    name.to_string(),
+                    String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                )
+            })
+            .filter(|(name, _)| !of_the_moment.contains(&name.as_str()))
+            .collect();
+        headers.sort();
+        (self.status, headers, self.body.clone())
+    }
+
+    /// The type of the problem document in the body, without its common start.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json"),
+            "{self:?}"
+        );
+        let document = self.json();
+        assert_eq!(document["status"], self.status, "{self:?}");
+        let kind = document["type"]
+            .as_str()
+            .and_then(|kind| kind.strip_prefix("urn:reprise:problem:"));
+        kind.unwrap_or_else(|| panic!("no problem: {self:?}"))
+            .to_owned()
+    }
+
     /// The body as JSON.
     ///
     /// # Panics
@@ -110,6 +149,46 @@ impl Client {
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"")
             .unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// `POST` with a JSON body, and with a key or without. An error says that no answer came.
+    pub fn try_post(
+        &self,
+        path: &str,
+        key: Option<&str>,
+        body: &str,
+    ) -> Result<Answer, ureq::Error> {
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(key.map(|key| ("idempotency-key", key)));
+        self.send("POST", path, &headers, body.as_bytes())
+    }
+
+    /// `POST` with a JSON body, answered.
+    ///
+    /// # Panics
+    /// When no answer comes.
+    #[must_use]
+    pub fn post(&self, path: &str, key: Option<&str>, body: &str) -> Answer {
+        self.try_post(path, key, body)
+            .unwrap_or_else(|error| panic!("POST {path}: {error}"))
+    }
+
+    /// Sends a POST and closes the connection without waiting for the answer, as a client does that dies, or whose
+    /// network does.
+    ///
+    /// # Panics
+    /// When the host does not listen.
+    pub fn post_and_vanish(&self, path: &str, key: &str, body: &str) {
+        let address = self.base.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).expect("the host listens");
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+             Idempotency-Key: {key}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream
+            .write_all(request.as_bytes())
+            .expect("the request is sent");
     }
 
     /// `POST /tasks` with this text, and with a key or without.

@@ -4,6 +4,7 @@ use crate::START;
 use crate::client::Client;
 use serde_json::Value;
 use std::env;
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +17,10 @@ pub struct Options {
     pub variables: Vec<(String, String)>,
     /// The URL of a Redis that takes the place of SQLite.
     pub redis: Option<String>,
+    /// A whole `reprise.toml` that takes the place of the repository's.
+    pub config: Option<String>,
+    /// Replacements in `reprise.toml`.
+    pub edits: Vec<(String, String)>,
 }
 
 impl Options {
@@ -26,11 +31,62 @@ impl Options {
         self
     }
 
+    /// Puts this in the place of the repository's `reprise.toml`.
+    #[must_use]
+    pub fn config(mut self, text: &str) -> Self {
+        self.config = Some(text.to_owned());
+        self
+    }
+
+    /// Replaces a piece of `reprise.toml`, everywhere that it comes.
+    #[must_use]
+    pub fn edit(mut self, from: &str, to: &str) -> Self {
+        self.edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
     /// Uses a Redis.
     #[must_use]
     pub fn redis(mut self, url: &str) -> Self {
         self.redis = Some(url.to_owned());
         self
+    }
+}
+
+impl Options {
+    /// The manifest to start: the repository's, or with a configuration of its own a copy in the state's folder, which
+    /// may send requests to any loopback port.
+    fn application(&self, state: &Path) -> PathBuf {
+        let manifest = manifest();
+        let root = manifest.parent().expect("a manifest is in a folder");
+        let read = |name: &str| {
+            let path = root.join(name);
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        let mut config = self.config.clone().unwrap_or_else(|| read("reprise.toml"));
+        for (from, to) in &self.edits {
+            assert!(
+                config.contains(from),
+                "{from:?} is not in the configuration"
+            );
+            config = config.replace(from, to);
+        }
+        let source = format!("source = \"{}/target/", root.display());
+        let text = read("spin.toml")
+            .replace("source = \"target/", &source)
+            .replace(
+                "allowed_outbound_hosts = [\"",
+                "allowed_outbound_hosts = [\"http://127.0.0.1:*\", \"",
+            );
+        let copy = state.join("application");
+        let write = |name: &str, text: &str| {
+            fs::write(copy.join(name), text).expect("the state's folder can be written to");
+        };
+        fs::create_dir_all(&copy).expect("the state's folder can be written to");
+        write("spin.toml", &text);
+        write("reprise.toml", &config);
+        write("openapi.yaml", &read("openapi.yaml"));
+        copy
     }
 }
 
@@ -69,10 +125,11 @@ impl Host {
     }
 
     fn run(mut command: Command, state: &Path, options: &Options) -> Self {
-        command
-            .arg("--from")
-            .arg(manifest())
-            .args(["--listen", "127.0.0.1:0", "--stats"]);
+        command.arg("--from").arg(options.application(state)).args([
+            "--listen",
+            "127.0.0.1:0",
+            "--stats",
+        ]);
         command
             .arg("--state-dir")
             .arg(state)

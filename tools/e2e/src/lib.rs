@@ -6,10 +6,12 @@
 mod client;
 mod host;
 mod redis;
+mod upstream;
 
 pub use client::{Answer, Client};
 pub use host::{Host, Options};
 pub use redis::Redis;
+pub use upstream::{Seen, Sent, Upstream};
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

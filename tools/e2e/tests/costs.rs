@@ -17,7 +17,7 @@ fn writes_and_reads_per_request_are_those_of_the_design() {
     // One bucket, so that its first use comes first and chains have a known length.
     let host = Host::start(
         state.path(),
-        &Options::default().variable("bucket_bits", "0"),
+        &Options::default().edit("bucket_bits = 14", "bucket_bits = 0"),
     );
     let client = host.client();
     // Lays the store out, and lets the instance read the layout.

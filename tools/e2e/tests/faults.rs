@@ -212,9 +212,9 @@ fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
     let state = TempDir::new().unwrap();
     let options = Options::default()
         .variable("admin_token", "token")
-        .variable("retention_seconds", "1")
-        .variable("purge_grace_seconds", "0")
-        .variable("bucket_bits", "3");
+        .variable("retention", "1s")
+        .variable("purge_grace", "0s")
+        .edit("bucket_bits = 14", "bucket_bits = 3");
     let host = Host::start(state.path(), &options);
     let client = host.client();
     for number in 0..40 {

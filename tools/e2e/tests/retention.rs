@@ -14,9 +14,9 @@ const CLEAN_UP: Duration = Duration::from_mins(5);
 fn options() -> Options {
     Options::default()
         .variable("admin_token", "token")
-        .variable("retention_seconds", "1")
-        .variable("purge_grace_seconds", "0")
-        .variable("bucket_bits", "6")
+        .variable("retention", "1s")
+        .variable("purge_grace", "0s")
+        .edit("bucket_bits = 14", "bucket_bits = 6")
 }
 
 fn tick(client: &Client) -> u64 {

@@ -239,7 +239,7 @@ fn a_setting_that_makes_no_sense_is_named_and_nothing_is_processed() {
     let state = TempDir::new().unwrap();
     let host = Host::start(
         state.path(),
-        &Options::default().variable("bucket_bits", "many"),
+        &Options::default().edit("bucket_bits = 14", "bucket_bits = 21"),
     );
     let answer = host.client().task("a", None);
     assert_eq!(answer.status, 503);

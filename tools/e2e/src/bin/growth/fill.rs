@@ -1,11 +1,12 @@
 //! Fills a store's file with tasks, by the product's own code.
 
+use reprise::config::Draft;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
 use reprise::machine::Timestamp;
-use reprise::shell::app::App;
+use reprise::shell::app::{App, Setup, World};
+use reprise::shell::outgoing::{CallLimits, Called, Outgoing};
 use reprise::shell::request::{Invocation, RequestBody};
-use reprise::shell::settings::Settings;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -35,27 +36,59 @@ pub(crate) fn fill(file: &Path, numbers: Range<u64>) {
              BEGIN;",
         )
         .expect("the file is a store's");
-    let app = App::new(Settings::read(|_| None));
+    let app = App::new(Ok(setup()));
     for number in numbers {
         let body = format!("{{\"text\":\"{TEXT}\"}}").into_bytes();
         let request = Request::post("/tasks")
             .header("content-type", "application/json")
             .header("idempotency-key", key(number))
-            .body(RequestBody::Whole(body))
+            .body(())
             .expect("a sound request");
+        let (head, ()) = request.into_parts();
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&number.to_le_bytes());
         let invocation = Invocation {
             now: now(),
             entropy: Entropy::from_seed(seed),
         };
-        let answer = pin!(app.answer(&request, File(&connection), invocation));
+        let world = World {
+            kv: File(&connection),
+            outgoing: NoWayOut,
+        };
+        let body = RequestBody::Whole(body);
+        let answer = pin!(app.answer(app.admit(&head), &head, &body, world, invocation));
         let Poll::Ready(reply) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
             unreachable!("nothing here waits")
         };
         assert_eq!(reply.status(), 201, "{number}: {reply:?}");
     }
     connection.execute_batch("COMMIT").expect("there is room");
+}
+
+/// The product's own configuration, with the values that its manifest gives the variables.
+fn setup() -> Setup {
+    let text = include_str!("../../../../../reprise.toml");
+    let draft = Draft::parse(text).expect("the configuration is sound");
+    let manifest = include_str!("../../../../../spin.toml");
+    let default = |name: &str| {
+        let line = manifest
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} = {{ default = ")))?;
+        line.split('"').nth(1).map(str::to_owned)
+    };
+    Setup {
+        config: draft.settle(default).expect("the configuration is sound"),
+        openapi: String::new(),
+    }
+}
+
+/// Tasks call nobody.
+struct NoWayOut;
+
+impl Outgoing for NoWayOut {
+    async fn call(&self, request: Request<Vec<u8>>, _: CallLimits) -> Called {
+        unreachable!("a task calls {}", request.uri())
+    }
 }
 
 fn now() -> Timestamp {

@@ -1,0 +1,179 @@
+//! Admission: what a request asks for, settled from its head alone, before a byte of its body is read.
+//!
+//! Whose request it is, what it names and under which key is read here, once. Nothing later in the request can change it.
+
+use super::app::Setup;
+use super::idempotency_key::{self, IdempotencyKey};
+use super::problem::Problem;
+use super::{cors, operators, request, tenant};
+use crate::config::{KeyRule, Operation};
+use crate::machine::Digest;
+use http::Method;
+use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::request::Parts;
+
+/// What a request asks for.
+#[derive(Debug)]
+pub(super) enum Asked<'a> {
+    /// Whether the component runs.
+    Health,
+    /// The description of the interface.
+    OpenApi,
+    /// What may be asked of a path, which these methods may.
+    Options {
+        /// The methods, as the header Allow lists them.
+        allow: String,
+    },
+    /// An operation.
+    Submit(Submit<'a>),
+    /// A record, as it stands.
+    Show(Item),
+    /// A record to be called off.
+    Cancel(Item),
+    /// An operator's tick.
+    Tick,
+}
+
+/// A client's request for an operation.
+#[derive(Debug)]
+pub(super) struct Submit<'a> {
+    pub(super) operation: &'a Operation,
+    pub(super) tenant: Digest,
+    pub(super) key: Option<IdempotencyKey>,
+}
+
+/// A record that a client names.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) id: String,
+    pub(super) tenant: Digest,
+}
+
+/// Settles what a request asks for.
+pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Problem> {
+    let path = head.uri.path();
+    match path {
+        operators::HEALTH_PATH => return read_only(head, Asked::Health),
+        operators::OPENAPI_PATH => return read_only(head, Asked::OpenApi),
+        operators::TICK_PATH => {
+            operators::authorize(&setup.config, &head.headers)?;
+            return match head.method {
+                Method::POST => Ok(Asked::Tick),
+                _ => not_allowed(head, "POST"),
+            };
+        }
+        _ => {}
+    }
+    let here = || {
+        setup
+            .config
+            .operations
+            .iter()
+            .filter(|one| one.route.find(path).is_some())
+    };
+    if here().next().is_some() {
+        return match here().find(|one| one.method == head.method) {
+            Some(operation) => submit(setup, operation, head),
+            None => {
+                let methods: Vec<&str> = here().map(|one| one.method.as_str()).collect();
+                not_allowed(head, &methods.join(", "))
+            }
+        };
+    }
+    let mut ids = setup
+        .config
+        .operations
+        .iter()
+        .filter_map(|one| one.route.find_item(path));
+    let Some(id) = ids.next() else {
+        return Err(Problem::NotFound("no route has this path"));
+    };
+    let item = || {
+        Ok(Item {
+            id: id.to_owned(),
+            tenant: tenant_of(setup, &head.headers)?,
+        })
+    };
+    match head.method {
+        Method::GET | Method::HEAD => item().map(Asked::Show),
+        Method::DELETE => item().map(Asked::Cancel),
+        _ => not_allowed(head, "GET, HEAD, DELETE"),
+    }
+}
+
+fn submit<'a>(
+    setup: &'a Setup,
+    operation: &'a Operation,
+    head: &Parts,
+) -> Result<Asked<'a>, Problem> {
+    let tenant = tenant_of(setup, &head.headers)?;
+    let key = idempotency_key::parse(&head.headers).map_err(Problem::InvalidKey)?;
+    if key.is_none() && operation.key == KeyRule::Required {
+        return Err(Problem::KeyMissing);
+    }
+    request::check_media_type(operation, &head.headers)?;
+    let announced = head
+        .headers
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > operation.request_bytes_max as u64) {
+        return Err(Problem::BodyTooLarge {
+            max: operation.request_bytes_max,
+        });
+    }
+    Ok(Asked::Submit(Submit {
+        operation,
+        tenant,
+        key,
+    }))
+}
+
+fn tenant_of(setup: &Setup, headers: &HeaderMap) -> Result<Digest, Problem> {
+    tenant::of(headers, setup.config.tenant_header.as_ref()).map_err(Problem::InvalidTenant)
+}
+
+fn read_only<'a>(head: &Parts, asked: Asked<'a>) -> Result<Asked<'a>, Problem> {
+    match head.method {
+        Method::GET | Method::HEAD => Ok(asked),
+        _ => not_allowed(head, "GET, HEAD"),
+    }
+}
+
+/// A method that the path does not know; or a question for those that it does.
+fn not_allowed<'a>(head: &Parts, methods: &str) -> Result<Asked<'a>, Problem> {
+    let allow = format!("{methods}, OPTIONS");
+    if head.method == Method::OPTIONS {
+        Ok(Asked::Options { allow })
+    } else {
+        Err(Problem::MethodNotAllowed(allow))
+    }
+}
+
+impl Asked<'_> {
+    /// How much of the body is to be read, in bytes.
+    pub(super) fn body_bytes_max(&self) -> usize {
+        match self {
+            Self::Submit(submit) => submit.operation.request_bytes_max,
+            Self::Health
+            | Self::OpenApi
+            | Self::Options { .. }
+            | Self::Show(_)
+            | Self::Cancel(_)
+            | Self::Tick => 0,
+        }
+    }
+
+    /// The methods of the route, when the request is a browser's question for them.
+    pub(super) fn preflight(&self, headers: &HeaderMap) -> Option<&str> {
+        match self {
+            Self::Options { allow } if cors::is_preflight(headers) => Some(allow),
+            Self::Options { .. }
+            | Self::Health
+            | Self::OpenApi
+            | Self::Submit(_)
+            | Self::Show(_)
+            | Self::Cancel(_)
+            | Self::Tick => None,
+        }
+    }
+}

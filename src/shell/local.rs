@@ -1,0 +1,110 @@
+//! The operations that we do ourselves: their input is checked before it is taken, and their result is made of it.
+
+use super::record_view::{location, rfc_3339};
+use crate::config::Handler;
+use crate::handler::analyze;
+use crate::handler::order::Order;
+use crate::machine::{Blob, Headers, Input, OperationResult, Record, ResultBody};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, LOCATION};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The body of a request for a text's analysis.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTask {
+    text: String,
+}
+
+/// The result of an order: the order as it was taken.
+#[derive(Serialize)]
+struct TakenOrder {
+    id: Uuid,
+    product_id: u64,
+    quantity: u64,
+    created_at: String,
+}
+
+/// Checks the body of a request. The error says what is wrong, for the client.
+pub(super) fn check(handler: &Handler, body: &[u8]) -> Result<(), String> {
+    match handler {
+        Handler::Analyze => {
+            let NewTask { text } = task(body)?;
+            analyze::trimmed(&text).map_err(|_| "the text is blank".to_owned())?;
+            Ok(())
+        }
+        Handler::Order { quantity_max } => parse_order(body, *quantity_max).map(|_| ()),
+        Handler::Forward(_) => Ok(()),
+    }
+}
+
+/// The analysis of a record's text.
+pub(super) fn analyze(record: &Record) -> Result<OperationResult, String> {
+    let NewTask { text } = task(record.origin().input.body().as_bytes())?;
+    let analysis = analyze::analyze(&text).map_err(|_| "the text is blank".to_owned())?;
+    Ok(created(record, &analysis))
+}
+
+/// A record's order, taken.
+pub(super) fn order(record: &Record, quantity_max: u64) -> Result<OperationResult, String> {
+    let Order {
+        product_id,
+        quantity,
+    } = parse_order(record.origin().input.body().as_bytes(), quantity_max)?;
+    let order = TakenOrder {
+        id: record.identity().id,
+        product_id,
+        quantity,
+        created_at: rfc_3339(record.origin().created_at).ok_or("its time is none")?,
+    };
+    Ok(created(record, &order))
+}
+
+/// The body of a result that was kept.
+pub(super) const fn body(result: &OperationResult) -> Option<&Blob> {
+    match &result.body {
+        ResultBody::Kept(body) => Some(body),
+        ResultBody::TooLarge { .. } => None,
+    }
+}
+
+fn created(record: &Record, result: &impl Serialize) -> OperationResult {
+    let mut body = serde_json::to_vec(result).expect("our own results have a JSON form");
+    body.push(b'\n');
+    let line = |name: http::HeaderName, value: String| (name.as_str().to_owned(), value);
+    let headers = vec![
+        line(CONTENT_TYPE, "application/json".to_owned()),
+        line(LOCATION, location(record)),
+    ];
+    OperationResult {
+        status: StatusCode::CREATED.as_u16(),
+        headers: Headers::new(headers).expect("two short lines are within the limits"),
+        body: ResultBody::Kept(Blob::new(body)),
+    }
+}
+
+fn task(body: &[u8]) -> Result<NewTask, String> {
+    check_is_object(body)?;
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+fn parse_order(body: &[u8], quantity_max: u64) -> Result<Order, String> {
+    check_is_object(body)?;
+    Order::parse(body, quantity_max)
+}
+
+/// A derived reader would also take an array of the members' values.
+fn check_is_object(body: &[u8]) -> Result<(), String> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        Ok(())
+    } else {
+        Err("the body is not a JSON object".to_owned())
+    }
+}
+
+/// The path under which a record's input came, without its query.
+pub(super) fn path_of(input: &Input) -> &str {
+    let target = input.target();
+    target.split_once('?').map_or(target, |(path, _)| path)
+}

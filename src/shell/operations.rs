@@ -1,0 +1,336 @@
+//! Operations over HTTP: a request starts one or repeats it, a record is shown or called off.
+//!
+//! Whoever comes by moves an operation on whose next step is due: a repeat, and a look at the record alike. Nobody waits
+//! here: what is not due is answered with the time at which it will be.
+
+use super::admission::{Item, Submit};
+use super::app::{Access, Open};
+use super::outgoing::Outgoing;
+use super::problem::{Failure, Problem};
+use super::record_view::{location, location_value, shown};
+use super::reply::{Reply, ReplyBody};
+use super::request::{self, Invocation, RequestBody};
+use super::trace::Trace;
+use super::worker::Worker;
+use super::{forward, local};
+use crate::config::{FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
+use crate::content::fingerprint;
+use crate::driver::kv::Kv;
+use crate::driver::store::Identity as StoreIdentity;
+use crate::driver::{Operations, Settled};
+use crate::machine::{
+    Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal, ResultBody,
+    State, Timestamp, stored,
+};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{Response, StatusCode};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+/// Says that a reply is that of an earlier request.
+pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Where the record of an operation is, on replies that are not the record themselves.
+pub const OPERATION_LOCATION: HeaderName = HeaderName::from_static("operation-location");
+
+const NO_RECORD: Problem = Problem::NotFound("no record has this id");
+
+/// A request that starts an operation or repeats it.
+pub(super) async fn submit<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    submit: Submit<'_>,
+    head: &Parts,
+    body: &RequestBody,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let Submit {
+        operation,
+        tenant,
+        key,
+    } = submit;
+    let body = request::bytes(body, operation.request_bytes_max)?;
+    local::check(&operation.handler, body).map_err(Problem::InvalidBody)?;
+    let now = invocation.now;
+    let id = invocation.entropy.next_uuid(now.as_unix_ms());
+    let input = forward::input(operation, head, body).map_err(Problem::NotKept)?;
+    let store_identity = match &key {
+        Some(key) => {
+            StoreIdentity::of_key(tenant.as_bytes(), operation.name.as_str(), key.as_str())
+        }
+        None => StoreIdentity::of_id(id),
+    };
+    let trace = Trace::of(&head.headers).unwrap_or(Trace::started_by(id));
+    let origin = Origin {
+        identity: Identity {
+            id,
+            operation: operation.name.clone(),
+            tenant,
+            key: key.map(|key| Digest::new(Sha256::digest(key.as_str()).into())),
+            fingerprint: fingerprint_of(operation, head, body)?,
+        },
+        input,
+        trace: Some(trace.id),
+        created_at: now,
+    };
+    let open = access.open(&mut invocation.entropy).await?;
+    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let operations = open.operations(operation, &worker);
+    let submission = operations
+        .submit(store_identity, origin, now, &mut invocation.entropy)
+        .await?;
+    let Settled::At { record, effect } = submission.settled else {
+        // The record expired between two looks at it: the next request with its key begins anew.
+        return Err(Problem::StoreUnavailable(
+            "the record has just expired".to_owned(),
+        ));
+    };
+    if matches!(effect, Effect::Refuse(Refusal::Mismatch)) {
+        return Err(Problem::KeyReused(operation.mismatch_status));
+    }
+    let turn = if submission.is_new {
+        Turn::First
+    } else if worker.has_worked() {
+        Turn::RepeatThatWorked
+    } else {
+        Turn::Repeat
+    };
+    answer(&record, operation, turn, now)
+}
+
+/// A look at a record. It moves the operation on if its next step is due.
+pub(super) async fn show<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    item: Item,
+    head: &Parts,
+    invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let now = invocation.now;
+    let (operation, settled) = tell(access, item, head, OperationEvent::Woken, invocation).await?;
+    match settled {
+        Settled::At { record, .. } => shown(&record, operation, StatusCode::OK, now),
+        Settled::Gone => Err(NO_RECORD),
+    }
+}
+
+/// A record that is to be called off.
+pub(super) async fn cancel<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    item: Item,
+    head: &Parts,
+    invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let now = invocation.now;
+    let (operation, settled) =
+        tell(access, item, head, OperationEvent::CancelAsked, invocation).await?;
+    match settled {
+        Settled::At {
+            record,
+            effect: Effect::Refuse(Refusal::AlreadyEnded),
+        } => Err(Problem::AlreadyEnded(record.state().name())),
+        Settled::At { record, .. } => shown(&record, operation, StatusCode::OK, now),
+        Settled::Gone => Err(NO_RECORD),
+    }
+}
+
+/// Tells a client's record what happened. A record of another tenant, or at another path, is none: whether there is one
+/// of this id is nobody else's business.
+async fn tell<'a, K: Kv, O: Outgoing>(
+    access: Access<'a, K, O>,
+    item: Item,
+    head: &Parts,
+    event: OperationEvent,
+    mut invocation: Invocation,
+) -> Result<(&'a Operation, Settled), Problem> {
+    let id = parse_id(&item.id).ok_or(NO_RECORD)?;
+    let now = invocation.now;
+    let open = access.open(&mut invocation.entropy).await?;
+    let node = open
+        .store
+        .load(id, now.as_unix_ms())
+        .await?
+        .ok_or(NO_RECORD)?;
+    let record = stored::decode(node.payload())
+        .map_err(|error| Problem::StoreRefused(format!("the record {id}: {error}")))?;
+    let identity = record.identity();
+    let path = head.uri.path();
+    let is_here = identity.tenant == item.tenant
+        && local::path_of(&record.origin().input)
+            == path
+                .rsplit_once('/')
+                .map_or("", |(collection, _)| collection);
+    let operation = open
+        .config
+        .operations
+        .iter()
+        .find(|one| one.name == identity.operation);
+    let operation = operation.filter(|_| is_here).ok_or(NO_RECORD)?;
+    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let operations = open.operations(operation, &worker);
+    let settled = operations
+        .tell(node, event, now, &mut invocation.entropy)
+        .await?;
+    Ok((operation, settled))
+}
+
+impl<K: Kv, O: Outgoing> Open<'_, K, O> {
+    /// The driver's view of one operation.
+    pub(super) fn operations<'b>(
+        &'b self,
+        operation: &'b Operation,
+        worker: &'b Worker<'b, O>,
+    ) -> Operations<'b, K, Worker<'b, O>> {
+        Operations {
+            store: &self.store,
+            upstream: worker,
+            policy: &operation.policy,
+            budget_name: worker.budget_name(),
+        }
+    }
+}
+
+/// Whose answer it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// That of the request which created the record.
+    First,
+    /// That of a repeat which ran an attempt itself.
+    RepeatThatWorked,
+    /// That of a repeat which found everything there.
+    Repeat,
+}
+
+/// The answer to a request for an operation.
+fn answer(
+    record: &Record,
+    operation: &Operation,
+    turn: Turn,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    let mut reply = match (record.state(), operation.when_finished) {
+        (State::Queued { .. } | State::Running(_) | State::Waiting { .. }, _) => {
+            return unfinished(record, operation, turn, now);
+        }
+        (
+            State::Done { .. } | State::Failed { .. } | State::Cancelled { .. },
+            WhenFinished::Record,
+        ) => {
+            let status = match turn {
+                Turn::First => StatusCode::CREATED,
+                Turn::RepeatThatWorked | Turn::Repeat => StatusCode::OK,
+            };
+            shown(record, operation, status, now)?
+        }
+        (State::Done { result, .. }, WhenFinished::Original) => {
+            original(record, operation, result, now)?
+        }
+        (State::Failed { error, .. }, WhenFinished::Original) => {
+            let failure = Failure::new(*error, record.last_error(), record.progress().attempts);
+            Problem::OperationFailed(failure).reply()
+        }
+        (State::Cancelled { .. }, WhenFinished::Original) => Problem::OperationCancelled.reply(),
+    };
+    if operation.when_finished == WhenFinished::Original {
+        reply
+            .headers_mut()
+            .insert(OPERATION_LOCATION, location_value(record));
+    }
+    if turn == Turn::Repeat {
+        reply
+            .headers_mut()
+            .insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(reply)
+}
+
+/// The answer while an operation has not ended. It is never one that reads like success.
+fn unfinished(
+    record: &Record,
+    operation: &Operation,
+    turn: Turn,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    match (turn, operation.while_unfinished) {
+        (Turn::First, _) => shown(record, operation, StatusCode::ACCEPTED, now),
+        (Turn::RepeatThatWorked | Turn::Repeat, WhileUnfinished::Record) => {
+            let mut reply = shown(record, operation, StatusCode::OK, now)?;
+            reply
+                .headers_mut()
+                .insert(REPLAYED, HeaderValue::from_static("true"));
+            Ok(reply)
+        }
+        (Turn::RepeatThatWorked | Turn::Repeat, WhileUnfinished::Conflict) => {
+            let retry_after_s = record.retry_after_s(now, &operation.policy);
+            let retry_after_s =
+                retry_after_s.expect("an operation that has not ended has a next step");
+            let mut reply = Problem::InProgress {
+                retry_after_s,
+                location: location(record),
+            }
+            .reply();
+            reply
+                .headers_mut()
+                .insert(OPERATION_LOCATION, location_value(record));
+            Ok(reply)
+        }
+    }
+}
+
+/// The result of an operation: its status, the headers that were kept and its body, byte for byte.
+///
+/// A body that was too large to keep is told by the record instead, under the same status: it is no failure.
+fn original(
+    record: &Record,
+    operation: &Operation,
+    result: &OperationResult,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    let unknown = |_| Problem::StoreRefused(format!("{} is no status", result.status));
+    let status = StatusCode::from_u16(result.status).map_err(unknown)?;
+    let mut reply = match &result.body {
+        ResultBody::Kept(body) => {
+            let mut reply = Response::new(ReplyBody(body.as_bytes().to_vec()));
+            *reply.status_mut() = status;
+            reply
+        }
+        ResultBody::TooLarge { .. } => {
+            let mut reply = shown(record, operation, status, now)?;
+            reply.headers_mut().remove(http::header::LOCATION);
+            reply
+        }
+    };
+    let is_kept = matches!(result.body, ResultBody::Kept(_));
+    for (name, value) in result.headers.lines() {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) {
+            // What describes the body that was not kept does not describe the one that is sent.
+            if is_kept
+                || !(name == CONTENT_TYPE || name == CONTENT_ENCODING || name == http::header::ETAG)
+            {
+                reply.headers_mut().append(name, value);
+            }
+        }
+    }
+    reply.headers_mut().remove(RETRY_AFTER);
+    Ok(reply)
+}
+
+/// What of this request makes it the same request. What an upstream is asked depends on the method and the path too.
+fn fingerprint_of(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Digest, Problem> {
+    let target = match operation.handler {
+        Handler::Forward(_) => Some((
+            head.method.as_str(),
+            head.uri.path_and_query().map_or("/", PathAndQuery::as_str),
+        )),
+        Handler::Analyze | Handler::Order { .. } => None,
+    };
+    let rule: &FingerprintRule = &operation.fingerprint;
+    fingerprint::of(rule, target, body).map_err(|error| Problem::InvalidBody(error.to_string()))
+}
+
+/// One id has one spelling: that of RFC 9562, in either case.
+fn parse_id(id: &str) -> Option<Uuid> {
+    const HYPHENATED_CHARS: usize = 36;
+    Uuid::try_parse(id)
+        .ok()
+        .filter(|_| id.len() == HYPHENATED_CHARS)
+}
