@@ -7,7 +7,8 @@ use http::header::{
     TRAILER, WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::time::{Duration, SystemTime};
 
 /// An answer, and what happens to it on its way.
@@ -37,23 +38,39 @@ const PADDING_BYTES: usize = 3_000_000;
 /// How far ahead the date of a `Retry-After` is, in milliseconds, and its next whole second at that.
 const DATE_AHEAD_MS: u64 = 2_000;
 
+/// The body of an answer that shows a charge.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    charge: &'a Charge,
+    /// Why it is declined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    padding: Option<String>,
+}
+
 /// The answer to a call of this number for a charge, at this time, in milliseconds since the Unix epoch.
 pub fn charged(charge: &Charge, call: u64, now_ms: u64) -> Answer {
     let behaviour = charge.request.behaviour();
     if call <= behaviour.failures() {
         return refused(behaviour, now_ms);
     }
-    let mut body = json!(charge);
+    let mut body = Body {
+        charge,
+        code: None,
+        padding: None,
+    };
     let mut delivery = Delivery::Whole;
     let mut status = StatusCode::CREATED;
     match behaviour {
         Behaviour::Declined => {
             status = StatusCode::PAYMENT_REQUIRED;
-            body["code"] = json!("card_declined");
+            body.code = Some("card_declined");
         }
         Behaviour::Slow if call == 1 => delivery = Delivery::Late,
         Behaviour::CutOff if call == 1 => delivery = Delivery::CutOff,
-        Behaviour::Large => body["padding"] = json!("x".repeat(PADDING_BYTES)),
+        Behaviour::Large => body.padding = Some("x".repeat(PADDING_BYTES)),
         Behaviour::Approved
         | Behaviour::UnavailableTwice
         | Behaviour::UnavailableForSeconds
@@ -143,8 +160,8 @@ pub fn error(status: StatusCode, code: &str, message: &str) -> Answer {
 }
 
 /// An answer with a JSON body.
-pub fn json_answer(status: StatusCode, body: &Value) -> Answer {
-    let bytes = serde_json::to_vec(body).expect("a JSON value has a JSON form");
+pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Answer {
+    let bytes = serde_json::to_vec(body).expect("our own answers have a JSON form");
     answer(status, HeaderValue::from_static("application/json"), bytes)
 }
 

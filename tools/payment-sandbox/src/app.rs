@@ -7,7 +7,6 @@ use crate::key;
 use crate::ledger::{self, Call, Store, StoreError};
 use http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
-use serde_json::json;
 
 /// The longest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 65_536;
@@ -66,7 +65,7 @@ fn count(request: &Request<Vec<u8>>, store: &impl Store) -> Result<Answer, Store
         return Ok(error(StatusCode::BAD_REQUEST, "missing_reference", message));
     };
     let count = ledger::count(store, &reference)?;
-    Ok(json_answer(StatusCode::OK, &json!(count)))
+    Ok(json_answer(StatusCode::OK, &count))
 }
 
 /// The page for people.

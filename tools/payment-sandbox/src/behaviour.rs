@@ -159,14 +159,12 @@ impl Behaviour {
 
 /// The table for people, a behaviour a line.
 pub fn table() -> String {
-    let mut table = String::new();
-    for row in ROWS {
-        let amount = row
-            .amount
-            .map_or_else(|| "any other".to_owned(), |amount| amount.to_string());
-        table.push_str(&format!("{amount:>9}  {}\n", row.text));
-    }
-    table
+    let lines = ROWS.map(|row| {
+        let amount = row.amount.map(|amount| amount.to_string());
+        let amount = amount.as_deref().unwrap_or("any other");
+        format!("{amount:>9}  {}", row.text)
+    });
+    lines.join("\n")
 }
 
 #[cfg(test)]

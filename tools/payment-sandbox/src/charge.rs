@@ -100,14 +100,13 @@ impl Charge {
 pub(crate) fn digest(texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in texts {
-        hash.update(text.len().to_be_bytes());
+        // As wide natively as in the component.
+        hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     }
-    hex(&hash.finalize()[..16])
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&hash.finalize()[..16]);
+    format!("{:032x}", u128::from_be_bytes(bits))
 }
 
 #[cfg(test)]
