@@ -1,5 +1,5 @@
-//! The payment sandbox over real HTTP: what each amount does, and that a key charges once, whoever comes at the same time
-//! and whatever is killed.
+//! The payment sandbox over real HTTP: what each amount does, and that a key charges once, whoever comes at the same
+//! time and whatever is killed.
 
 use reprise_e2e::{Answer, Client, Host, Options, Redis};
 use serde_json::json;

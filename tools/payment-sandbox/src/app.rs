@@ -72,9 +72,11 @@ fn count(request: &Request<Vec<u8>>, store: &impl Store) -> Result<Answer, Store
 fn page() -> Answer {
     text_answer(format!(
         "A payment provider to practise on. The amount chooses what happens to a charge:\n\n{}\n\
-         POST charges  {{\"amount\": 1999, \"currency\": \"EUR\", \"reference\": \"order-7\"}}, with an Idempotency-Key or \
-         without\nGET  charges?reference=order-7  how many charges were made and how many calls came\n\n\
-         \"Twice\", \"once\" and \"then\" are per Idempotency-Key, and without one per reference. A key charges once.\n",
+         POST charges  {{\"amount\": 1999, \"currency\": \"EUR\", \"reference\": \"order-7\"}}, with an \
+         Idempotency-Key or without\n\
+         GET  charges?reference=order-7  how many charges were made and how many calls came\n\n\
+         \"Twice\", \"once\" and \"then\" are per Idempotency-Key, and without one per reference. \
+         A key charges once.\n",
         behaviour::table()
     ))
 }

@@ -63,8 +63,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The charge that a call makes or finds. With a key it depends on nothing but key and request; without one, on which
-    /// call of its kind it is.
+    /// The charge that a call makes or finds. With a key it depends on nothing but key and request; without one, on
+    /// which call of its kind it is.
     pub fn new(request: ChargeRequest, key: Option<&str>, call: u64) -> Self {
         let behaviour = request.behaviour();
         let identity = match key {

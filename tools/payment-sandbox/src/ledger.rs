@@ -4,8 +4,8 @@
 //! - `sandbox/claim/{key}`: the fingerprint of the first request with that key; 0 until it is known.
 //! - `sandbox/calls/{reference}/{behaviour}/{key}`: a counter of calls; of those without a key, under `keyless`.
 //!
-//! A call with a key first claims it, then adds 1 to its counter, then answers. Nothing else is written, and every answer
-//! and every count follows from these values alone:
+//! A call with a key first claims it, then adds 1 to its counter, then answers. Nothing else is written, and every
+//! answer and every count follows from these values alone:
 //!
 //! - **Never twice.** Whether a call charges is decided by the sum that its one atomic increment returns (see
 //!   [`Behaviour::charges`]): one call, and no other, is told the number that charges. There is no second value that
@@ -73,7 +73,8 @@ pub struct Count {
     pub calls: u64,
 }
 
-/// How often a claim is looked at. Each look but the first follows a write, ours or another's, and there are at most two.
+/// How often a claim is looked at. Each look but the first follows a write, ours or another's, and there are at most
+/// two.
 const LOOKS_MAX: u32 = 8;
 
 /// Where calls without a key are counted.

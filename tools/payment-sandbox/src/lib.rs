@@ -1,8 +1,8 @@
 //! A payment provider to practise on: like a real one's test cards, the amount of a charge chooses what happens to it,
 //! and every charge is counted, so that a test can prove "charged once".
 //!
-//! - `POST …/charges` with `{"amount": 1999, "currency": "EUR", "reference": "order-7"}` makes a charge. The amount is in
-//!   minor units; the reference, which is optional, is what charges are counted by; other members are ignored.
+//! - `POST …/charges` with `{"amount": 1999, "currency": "EUR", "reference": "order-7"}` makes a charge. The amount is
+//!   in minor units; the reference, which is optional, is what charges are counted by; other members are ignored.
 //! - `GET …/charges?reference=order-7` answers `{"reference":"order-7","charges":1,"calls":2}`.
 //! - `GET /payment-sandbox/` shows the table below.
 //!
@@ -20,9 +20,9 @@
 //! | 40100 | 201 with `Set-Cookie`, `WWW-Authenticate` and headers for one hop | the same | the first call |
 //!
 //! "First" and "later" are counted per `Idempotency-Key`, and without one per reference. With a key at most one call
-//! charges; the others repeat its answer. Without a key, each call from the charging one on is a charge of its own. A key
-//! that comes back with another amount, currency or reference is answered 422. How that survives concurrency and a kill
-//! at any moment is told in [`ledger`].
+//! charges; the others repeat its answer. Without a key, each call from the charging one on is a charge of its own. A
+//! key that comes back with another amount, currency or reference is answered 422. How that survives concurrency and a
+//! kill at any moment is told in [`ledger`].
 //!
 //! A charge cannot be read by its id, though it has a `Location`: nothing is stored of it but counts. Nor are there
 //! accounts: whoever asks sees the same keys and references.

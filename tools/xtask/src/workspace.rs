@@ -13,7 +13,8 @@ pub(crate) const WASM_TARGET: &str = "wasm32-wasip2";
 /// Where `spin.toml` says that the components are, under the workspace's own target directory.
 const COMPONENT_DIRECTORY: &str = "target/wasm32-wasip2/release";
 
-/// One component of `spin.toml`, a default member of the workspace: so cargo builds all of them where no package is named.
+/// One component of `spin.toml`, a default member of the workspace: so cargo builds all of them where no package is
+/// named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Component {
     /// The name of its file.

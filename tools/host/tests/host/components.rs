@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 
 use crate::harness::{Application, GUEST_KEY, read_head};
 
-/// Two components, `guest` for everything and a private `other`; both may send requests to these hosts as well as to each
-/// other.
+/// Two components, `guest` for everything and a private `other`; both may send requests to these hosts as well as to
+/// each other.
 fn two_components(hosts: &str) -> Application {
     Application::with_manifest(&format!(
         "[[trigger.http]]\nroute = \"/...\"\ncomponent = \"guest\"\n\

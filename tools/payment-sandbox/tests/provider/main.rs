@@ -13,8 +13,8 @@ use store::{Kind, ModelStore};
 const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Redis];
 /// 2026-01-01T00:00:00Z
 const NOW_MS: u64 = 1_767_225_600_000;
-/// How many calls of the store the first request with a key makes, if nobody comes in between: three looks at the claim,
-/// its two writes, and the counter.
+/// How many calls of the store the first request with a key makes, if nobody comes in between: three looks at the
+/// claim, its two writes, and the counter.
 const CALLS: u32 = 6;
 
 fn post(store: &ModelStore<'_>, key: Option<&str>, amount: u64, reference: &str) -> Answer {
@@ -53,8 +53,8 @@ fn counted(store: &ModelStore<'_>, reference: &str) -> (u64, u64) {
     (charges, calls)
 }
 
-/// An amount, and of four calls the status, `Retry-After` and delivery; how many charges there then are with one key, and
-/// without.
+/// An amount, and of four calls the status, `Retry-After` and delivery; how many charges there then are with one key,
+/// and without.
 type Row = (u64, [(u16, Option<&'static str>, Delivery); 4], u64, u64);
 
 const OK: (u16, Option<&str>, Delivery) = (201, None, Delivery::Whole);
