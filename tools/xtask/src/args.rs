@@ -11,12 +11,12 @@ pub(crate) const USAGE: &str = "\
 The development commands of Reprise.
 
   cargo xtask up [--host] [--listen ADDR] [--state-dir DIR] [-- ARGS…]
-      Builds the component and serves it on http://127.0.0.1:3000, with `spin up` where a Spin of at least 4.1
+      Builds the components and serves them on http://127.0.0.1:3000, with `spin up` where a Spin of at least 4.1
       is on the PATH and with the workspace's own host otherwise or with --host. ARGS go to the server as they are.
   cargo xtask test [--quick]
-      Checks everything. --quick: formatting, lints and tests of the component's code, natively.
+      Checks everything. --quick: formatting, lints and tests of the components' code, natively.
   cargo xtask wasm
-      Builds the component and prints its path and size.
+      Builds the components and prints their paths and sizes.
   cargo xtask imports [--bless]
       Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
   cargo xtask help

@@ -1,4 +1,4 @@
-//! The commands about the built component: building it, its size, its imports.
+//! The commands about the built components: building them, their sizes, the product's imports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, bail};
 use crate::imports;
 use crate::process;
 use crate::toolchain::WasmToolchain;
-use crate::workspace::Workspace;
+use crate::workspace::{COMPONENTS, MAIN, Workspace};
 
-/// The component must be smaller than this: every instance that an edge starts loads it.
+/// The product must be smaller than this: every instance that an edge starts loads it.
 const SIZE_LIMIT_BYTES: u64 = 1_000_000;
 
 /// The package of our host.
@@ -22,13 +22,13 @@ const HOST_PROFILE: &str = "host";
 
 /// `cargo xtask wasm`.
 pub(crate) fn wasm(workspace: &Workspace) -> Result<()> {
-    component(workspace, &WasmToolchain::prepare(workspace)?)?;
-    check_size(workspace)
+    components(workspace, &WasmToolchain::prepare(workspace)?)?;
+    check_sizes(workspace)
 }
 
 /// `cargo xtask imports`.
 pub(crate) fn imports(workspace: &Workspace, bless: bool) -> Result<()> {
-    component(workspace, &WasmToolchain::prepare(workspace)?)?;
+    components(workspace, &WasmToolchain::prepare(workspace)?)?;
     if bless {
         bless_imports(workspace)
     } else {
@@ -36,15 +36,17 @@ pub(crate) fn imports(workspace: &Workspace, bless: bool) -> Result<()> {
     }
 }
 
-/// Builds the component, and puts it where the manifest says that it is.
-pub(crate) fn component(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<()> {
+/// Builds the components, and puts them where the manifest says that they are.
+pub(crate) fn components(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<()> {
     let mut cargo = toolchain.cargo(workspace, "build");
     cargo.arg("--release");
     process::run(cargo)?;
-    let built = workspace.wasm_output("reprise.wasm");
-    let expected = workspace.component();
-    if built != expected {
-        copy(&built, &expected)?;
+    for component in COMPONENTS {
+        let built = workspace.wasm_output(component.file);
+        let expected = workspace.component(component);
+        if built != expected {
+            copy(&built, &expected)?;
+        }
     }
     Ok(())
 }
@@ -89,20 +91,22 @@ pub(crate) fn host_command(workspace: &Workspace, subcommand: &str) -> Command {
     ))
 }
 
-/// Prints the component's path and size, and fails when it is too large.
-pub(crate) fn check_size(workspace: &Workspace) -> Result<()> {
-    let path = workspace.component();
-    let size = fs::metadata(&path)
-        .with_context(|| path.display().to_string())?
-        .len();
-    println!("{} {size} bytes", path.display());
-    if size >= SIZE_LIMIT_BYTES {
-        bail!("the component must be smaller than {SIZE_LIMIT_BYTES} bytes");
+/// Prints the components' paths and sizes, and fails when the product is too large.
+pub(crate) fn check_sizes(workspace: &Workspace) -> Result<()> {
+    for component in COMPONENTS {
+        let path = workspace.component(component);
+        let size = fs::metadata(&path)
+            .with_context(|| path.display().to_string())?
+            .len();
+        println!("{} {size} bytes", path.display());
+        if component == MAIN && size >= SIZE_LIMIT_BYTES {
+            bail!("the component must be smaller than {SIZE_LIMIT_BYTES} bytes");
+        }
     }
     Ok(())
 }
 
-/// Compares the component's imports with the checked-in list.
+/// Compares the product's imports with the checked-in list.
 pub(crate) fn check_imports(workspace: &Workspace) -> Result<()> {
     let actual = component_imports(workspace)?;
     let path = workspace.import_list();
@@ -133,7 +137,7 @@ fn bless_imports(workspace: &Workspace) -> Result<()> {
 }
 
 fn component_imports(workspace: &Workspace) -> Result<imports::Imports> {
-    let path = workspace.component();
+    let path = workspace.component(MAIN);
     let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
     imports::of_component(&bytes).with_context(|| path.display().to_string())
 }

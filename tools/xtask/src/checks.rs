@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::toolchain::WasmToolchain;
-use crate::workspace::Workspace;
+use crate::workspace::{MAIN, Workspace};
 use crate::{build, debian, process};
 
-/// The tests of the built component over HTTP. Building the host's own tests builds the host that they start.
+/// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
 
 /// Runs the checks and prints a summary of them, whichever way they end.
@@ -40,18 +40,18 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.run("lints", lints)?;
     let toolchain = steps.check("wasm toolchain", || WasmToolchain::prepare(workspace))?;
     let lints = wasm_lints(workspace, &toolchain, None);
-    steps.run("lints of the component", lints)?;
+    steps.run("lints of the components", lints)?;
     steps.run("tests", cargo("test"))?;
     let mut documentation = cargo("doc --profile host --workspace --no-deps");
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     steps.run("documentation", documentation)?;
-    steps.check("component", || build::component(workspace, &toolchain))?;
+    steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
-    steps.check("size", || build::check_size(workspace))?;
+    steps.check("sizes", || build::check_sizes(workspace))?;
     let mut host_tests = build::host_command(workspace, "test");
     host_tests.args(["--package", END_TO_END_PACKAGE]);
     host_tests.env("REPRISE_HOST", build::host_program(workspace));
-    host_tests.env("REPRISE_WASM", workspace.component());
+    host_tests.env("REPRISE_WASM", workspace.component(MAIN));
     host_tests.env("REPRISE_MANIFEST", workspace.manifest());
     if let Some(manifest) = build::guest_manifest(workspace) {
         let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
@@ -80,7 +80,7 @@ fn guest_checks(
     })
 }
 
-/// Clippy for the component's target: natively it never sees the code that only the component has.
+/// Clippy for the components' target: natively it never sees the code that only a component has.
 fn wasm_lints(
     workspace: &Workspace,
     toolchain: &WasmToolchain,

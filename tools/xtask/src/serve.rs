@@ -11,9 +11,9 @@ use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
 use crate::{build, process, spin};
 
-/// Builds the component and what serves it, then becomes that server.
+/// Builds the components and what serves them, then becomes that server.
 pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
-    build::component(workspace, &WasmToolchain::prepare(workspace)?)?;
+    build::components(workspace, &WasmToolchain::prepare(workspace)?)?;
     let arguments = server_arguments(&workspace.manifest(), options)?;
     let mut server = if serves_with_spin(workspace, options) {
         let mut spin = workspace.command("spin");

@@ -1,4 +1,4 @@
-//! Where things are: the repository, the one target directory, the component.
+//! Where things are: the repository, the one target directory, the components.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,11 +7,32 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-/// The component's target.
+/// The components' target.
 pub(crate) const WASM_TARGET: &str = "wasm32-wasip2";
 
-/// The component's file, under the workspace's own target directory, as `spin.toml` names it.
-const COMPONENT: &str = "target/wasm32-wasip2/release/reprise.wasm";
+/// Where `spin.toml` says that the components are, under the workspace's own target directory.
+const COMPONENT_DIRECTORY: &str = "target/wasm32-wasip2/release";
+
+/// One component of `spin.toml`, a default member of the workspace: so cargo builds all of them where no package is
+/// named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Component {
+    /// The name of its file.
+    pub(crate) file: &'static str,
+}
+
+/// The product.
+pub(crate) const MAIN: Component = Component {
+    file: "reprise.wasm",
+};
+
+/// All components, the product first.
+pub(crate) const COMPONENTS: [Component; 2] = [
+    MAIN,
+    Component {
+        file: "payment_sandbox.wasm",
+    },
+];
 
 /// The places that every command works with, absolute.
 #[derive(Debug)]
@@ -69,17 +90,17 @@ impl Workspace {
         self.root.join("spin.toml")
     }
 
-    /// The component, where the manifest says that it is.
-    pub(crate) fn component(&self) -> PathBuf {
-        self.root.join(COMPONENT)
+    /// A component, where the manifest says that it is.
+    pub(crate) fn component(&self, component: Component) -> PathBuf {
+        self.root.join(COMPONENT_DIRECTORY).join(component.file)
     }
 
-    /// Where a release build for the component's target leaves the file `name`.
+    /// Where a release build for the components' target leaves the file `name`.
     pub(crate) fn wasm_output(&self, name: &str) -> PathBuf {
         self.target.join(WASM_TARGET).join("release").join(name)
     }
 
-    /// The checked-in list of the component's imports.
+    /// The checked-in list of the product's imports.
     pub(crate) fn import_list(&self) -> PathBuf {
         self.root.join("wit/imports.txt")
     }
@@ -90,10 +111,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manifest_names_the_component_where_it_is_built() {
+    fn the_manifest_names_the_components_where_they_are_built() {
         let workspace = Workspace::locate().unwrap();
         let manifest = std::fs::read_to_string(workspace.manifest()).unwrap();
-        let source = format!("source = \"{COMPONENT}\"");
-        assert!(manifest.contains(&source), "{source} is not in {manifest}");
+        let mut named: Vec<&str> = manifest
+            .lines()
+            .filter_map(|line| line.strip_prefix("source = "))
+            .collect();
+        let mut built =
+            COMPONENTS.map(|component| format!("\"{COMPONENT_DIRECTORY}/{}\"", component.file));
+        named.sort_unstable();
+        built.sort_unstable();
+        assert_eq!(named, built);
     }
 }

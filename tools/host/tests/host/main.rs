@@ -1,6 +1,7 @@
 //! Tests of the host: the rules of its stores on the stores themselves ([`sqlite_rules`], [`redis_rules`]), and the
 //! host's program with a component in it over real HTTP (the others).
 
+mod components;
 mod guest_redis;
 mod guest_stores;
 mod harness;

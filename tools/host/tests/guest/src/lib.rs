@@ -11,22 +11,44 @@ mod spin_script;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::once;
+use http_body::Frame;
+use http_body_util::StreamBody;
 use serde_json::{Value, json};
 use spin_sdk::http::body::IncomingBodyExt as _;
-use spin_sdk::http::{IntoResponse, Request, StatusCode, get};
+use spin_sdk::http::{HeaderValue, IntoResponse, Request, StatusCode, get};
 use spin_sdk::http_service;
 use spin_sdk::wasip3::clocks::monotonic_clock;
+use spin_sdk::wasip3::http::types::{ErrorCode, Response};
 
 /// How many requests this instance has had; shows which requests share an instance.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 #[http_service]
-async fn entry(request: Request) -> impl IntoResponse {
-    match handle(request).await {
-        Ok(answer) => (StatusCode::OK, answer.to_string()),
-        Err(error) => (StatusCode::BAD_REQUEST, format!("{error:#}")),
+async fn entry(request: Request) -> Result<Response, ErrorCode> {
+    if request.uri().path() == "/cut" {
+        return cut(request.uri().query());
     }
+    match handle(request).await {
+        Ok(answer) => (StatusCode::OK, answer.to_string()).into_response(),
+        Err(error) => (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response(),
+    }
+}
+
+/// Answers with a body that breaks off after five bytes, and with a length if one is given.
+fn cut(length: Option<&str>) -> Result<Response, ErrorCode> {
+    let start = once(async { Ok(Frame::data(Bytes::from("12345"))) });
+    let end = once(async { Err(ErrorCode::ConnectionTerminated) });
+    let body = StreamBody::new(Box::pin(start.chain(end)));
+    let mut response = spin_sdk::http::Response::new(body);
+    if let Some(length) = length {
+        let length = HeaderValue::from_str(length).map_err(|_| ErrorCode::HttpProtocolError)?;
+        response.headers_mut().insert("content-length", length);
+    }
+    response.into_response()
 }
 
 async fn handle(request: Request) -> Result<Value> {
@@ -82,13 +104,18 @@ fn headers(request: &Request) -> Result<Value> {
     Ok(json!({ "uri": request.uri().to_string(), "headers": pairs }))
 }
 
-/// Gets an address and tells the status and body, or the error code, and which request of the instance this was.
+/// Gets an address and tells the status and body, or the error code that came in place of either, and which request of
+/// the instance this was.
 async fn fetch(address: &str, count: u64) -> Result<Value> {
     let response = match get(address).await {
         Ok(response) => response,
         Err(error) => return Ok(json!({ "error": format!("{error:?}") })),
     };
     let status = response.status().as_u16();
-    let body = response.into_body().bytes().await.context("body")?;
-    Ok(json!({ "count": count, "status": status, "body": String::from_utf8_lossy(&body) }))
+    Ok(match response.into_body().bytes().await {
+        Ok(body) => {
+            json!({ "count": count, "status": status, "body": String::from_utf8_lossy(&body) })
+        }
+        Err(error) => json!({ "count": count, "status": status, "error": format!("{error:?}") }),
+    })
 }
