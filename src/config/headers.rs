@@ -1,6 +1,6 @@
 //! Lists of headers that may be kept. What is not on a list is dropped.
 
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderName};
 use std::collections::BTreeSet;
 
 /// Header names that may pass.
@@ -63,14 +63,3 @@ pub const NEVER_REPLAYED: [HeaderName; 5] = [
     header::CONTENT_LENGTH,
     header::RETRY_AFTER,
 ];
-
-/// Whether a message's `Connection` header names this one as being of the connection.
-#[must_use]
-pub fn is_named_by_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
-    headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|token| token.trim().eq_ignore_ascii_case(name.as_str()))
-}

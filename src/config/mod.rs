@@ -15,9 +15,7 @@ mod upstream;
 
 pub use draft::Draft;
 pub use error::ConfigError;
-pub use headers::{
-    HOP_BY_HOP, HeaderList, NEVER_FORWARDED, NEVER_REPLAYED, is_named_by_connection,
-};
+pub use headers::{HOP_BY_HOP, HeaderList, NEVER_FORWARDED, NEVER_REPLAYED};
 pub use operation::{
     EventRule, FingerprintRule, Forward, Handler, KeyRule, Operation, WhenFinished, WhileUnfinished,
 };

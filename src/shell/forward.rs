@@ -6,14 +6,12 @@
 
 use super::outgoing::{Answered, AnsweredBody, CallError, Called};
 use super::trace::{TRACEPARENT, TRACESTATE, Trace};
-use crate::config::{Forward, HOP_BY_HOP, HeaderList, Operation, Upstream, is_named_by_connection};
+use crate::config::{Forward, HeaderList, Operation, Upstream};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, ErrorKind, EventDrafts, Headers, Input, LimitError,
     OnLostAttempt, OperationResult, Outcome, Record, ResultBody, limits, parse_retry_after,
 };
-use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-};
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, Uri};
@@ -147,9 +145,7 @@ fn failure(error: &CallError, on_lost: OnLostAttempt) -> Outcome {
 }
 
 fn result(answered: Answered, operation: &Operation) -> OperationResult {
-    // Without its coding a body is not the bytes that it was.
-    let mut lines = listed(&answered.headers, &HeaderList::new([CONTENT_ENCODING]));
-    lines.extend(listed(&answered.headers, &operation.replay_headers));
+    let lines = listed(&answered.headers, &operation.replay_headers);
     let body = match answered.body {
         AnsweredBody::Whole(body) => {
             ResultBody::capture(Blob::new(body), operation.response_bytes_max)
@@ -163,17 +159,15 @@ fn result(answered: Answered, operation: &Operation) -> OperationResult {
     }
 }
 
-/// The header lines of a message that are on a list. Those of the connection are on none, whatever the list says.
+/// The header lines of a message that are on a list. A list has none of those that concern one connection; which others
+/// a message's `Connection` names is not known here, because the platform takes that header off.
 fn listed(headers: &HeaderMap, list: &HeaderList) -> Vec<(String, String)> {
     headers
         .iter()
-        .filter(|(name, _)| list.has(name) && !HOP_BY_HOP.contains(name))
-        .filter(|(name, _)| !is_named_by_connection(headers, name))
+        .filter(|(name, _)| list.has(name))
         .filter_map(|(name, value)| {
-            Some((
-                name.as_str().to_owned(),
-                str::from_utf8(value.as_bytes()).ok()?.to_owned(),
-            ))
+            let value = str::from_utf8(value.as_bytes()).ok()?;
+            Some((name.as_str().to_owned(), value.to_owned()))
         })
         .collect()
 }

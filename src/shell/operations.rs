@@ -90,7 +90,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     }
     let turn = if submission.is_new {
         Turn::First
-    } else if worker.has_worked() {
+    } else if worker.has_worked_on(&record) {
         Turn::RepeatThatWorked
     } else {
         Turn::Repeat

@@ -18,7 +18,7 @@ pub(super) struct Worker<'a, O> {
     upstream: Option<&'a UpstreamSettings>,
     outgoing: &'a O,
     now: Timestamp,
-    has_worked: Cell<bool>,
+    worked_on: Cell<Option<Uuid>>,
 }
 
 /// What an event says of an operation whose result is too large, or too foreign, to be said itself.
@@ -46,13 +46,14 @@ impl<'a, O> Worker<'a, O> {
             upstream,
             outgoing,
             now,
-            has_worked: Cell::new(false),
+            worked_on: Cell::new(None),
         }
     }
 
-    /// Whether an attempt has run since this worker was made: then what came of it is no replay.
-    pub(super) fn has_worked(&self) -> bool {
-        self.has_worked.get()
+    /// Whether the last attempt of this worker was one of this record: then what came of it is no replay. Work that was
+    /// done for a record which another request was faster to create is nobody's.
+    pub(super) fn has_worked_on(&self, record: &Record) -> bool {
+        self.worked_on.get() == Some(record.identity().id)
     }
 
     /// What the retry budget is shared by: everything that calls the same upstream.
@@ -116,7 +117,7 @@ impl<'a, O> Worker<'a, O> {
 
 impl<O: Outgoing> Upstream for Worker<'_, O> {
     async fn attempt(&self, record: &Record, start: &AttemptStart) -> Attempted {
-        self.has_worked.set(true);
+        self.worked_on.set(Some(record.identity().id));
         let forward = match &self.operation.handler {
             Handler::Analyze => return self.compute(record, local::analyze),
             Handler::Order { quantity_max } => {

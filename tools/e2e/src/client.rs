@@ -108,6 +108,8 @@ impl Client {
             .http_status_as_error(false)
             .timeout_global(Some(TIMEOUT))
             .allow_non_standard_methods(true)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .build();
         Self {
             agent: config.into(),
@@ -173,12 +175,12 @@ impl Client {
             .unwrap_or_else(|error| panic!("POST {path}: {error}"))
     }
 
-    /// Sends a POST and closes the connection without waiting for the answer, as a client does that dies, or whose
-    /// network does.
+    /// Sends a POST without reading the answer. Dropping the connection loses the answer, as a network does.
     ///
     /// # Panics
     /// When the host does not listen.
-    pub fn post_and_vanish(&self, path: &str, key: &str, body: &str) {
+    #[must_use]
+    pub fn post_unheard(&self, path: &str, key: &str, body: &str) -> TcpStream {
         let address = self.base.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).expect("the host listens");
         let request = format!(
@@ -189,6 +191,7 @@ impl Client {
         stream
             .write_all(request.as_bytes())
             .expect("the request is sent");
+        stream
     }
 
     /// `POST /tasks` with this text, and with a key or without.

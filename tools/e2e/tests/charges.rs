@@ -10,7 +10,7 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Beyond the attempt's time-out, what a request may take.
 const SLACK: Duration = Duration::from_millis(100);
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(30);
 
 const APPROVED: u64 = 1_999;
 const DECLINED: u64 = 40_200;
@@ -91,17 +91,39 @@ fn a_charge_needs_a_key() {
 #[test]
 fn a_client_that_lost_the_answer_is_charged_once_and_with_a_fresh_key_twice() {
     with_host(|client| {
-        client.post_and_vanish("/charge", "lost", &body(APPROVED, "r"));
+        let lost = client.post_unheard("/charge", "lost", &body(APPROVED, "r"));
         wait_until("the charge", SOON, || counted(client, "r").0 == 1);
+        drop(lost);
         let repeat = |key| client.post("/charge", Some(key), &body(APPROVED, "r"));
         wait_until("the answer", SOON, || repeat("lost").status == 201);
         let (one, two) = (repeat("lost"), repeat("lost"));
         assert!(one.is_replayed() && two.is_replayed());
         assert_eq!(one.lasting(), two.lasting());
-        assert_eq!(counted(client, "r"), (1, 1));
+        assert_eq!(counted(client, "r").0, 1);
 
         assert_eq!(repeat("fresh").status, 201);
         assert_eq!(counted(client, "r").0, 2, "a fresh key is a new operation");
+    });
+}
+
+#[test]
+fn a_client_that_vanishes_at_any_moment_is_charged_once() {
+    with_host(|client| {
+        for ms in [0, 1, 2, 4, 8, 16, 32, 64] {
+            let key = format!("k{ms}");
+            let vanishing = client.post_unheard("/charge", &key, &body(APPROVED, &key));
+            thread::sleep(Duration::from_millis(ms));
+            drop(vanishing);
+        }
+        for ms in [0, 1, 2, 4, 8, 16, 32, 64] {
+            let key = format!("k{ms}");
+            assert_eq!(
+                repeat_until_done(client, &key, APPROVED).status,
+                201,
+                "{key}"
+            );
+            assert_eq!(counted(client, &key).0, 1, "{key}");
+        }
     });
 }
 
@@ -277,10 +299,8 @@ fn a_response_that_is_too_large_is_done_without_its_body_and_never_asked_for_aga
         assert_eq!(first.status, 201);
         let record = first.json();
         assert_eq!(record["status"], "done");
-        assert_eq!(
-            record["response"]["body_not_kept_bytes"], 3_000_000,
-            "{record}"
-        );
+        let bytes = record["response"]["body_not_kept_bytes"].as_u64();
+        assert!(bytes.is_some_and(|bytes| bytes > 3_000_000), "{record}");
         let repeat = charge(client, "k", LARGE);
         assert!(repeat.is_replayed());
         assert_eq!(repeat.lasting(), first.lasting());
@@ -335,7 +355,7 @@ fn a_charge_that_waits_can_be_cancelled_and_is_never_attempted_again() {
 #[test]
 fn a_charge_survives_a_kill_while_its_attempt_runs() {
     let state = TempDir::new().unwrap();
-    let options = options().edit("lease = \"15s\"", "lease = \"3s\"");
+    let options = options().edit("lease = \"15s\"", "lease = \"6s\"");
     let mut host = Host::start(state.path(), &options);
     let client = host.client();
     let lost = thread::spawn(move || client.try_post("/charge", Some("k"), &body(SLOW, "k")));
