@@ -1,8 +1,9 @@
 //! Reprise makes a POST safe to repeat: per operation it keeps one durable record, and every later request is answered
 //! from that record or moves it on.
 //!
-//! Four parts, each of which knows only those above it:
+//! Five parts, each of which knows only those above it:
 //! - [`machine`] decides. It is pure: arguments are all it knows.
+//! - [`webhook`] is how an event looks on its way: CloudEvents, signed as Standard Webhooks are. It is pure too.
 //! - [`driver`] keeps records in a key-value store, exclusively and crash-safe, over one small trait.
 //! - [`handler`]s do what an operation is for, where that is a pure function.
 //! - [`shell`] speaks HTTP, and in the component Spin.
@@ -11,3 +12,4 @@ pub mod driver;
 pub mod handler;
 pub mod machine;
 pub mod shell;
+pub mod webhook;
