@@ -29,6 +29,7 @@
 //! The store never interprets a payload, never sleeps and never retries without a bound.
 
 mod create;
+mod document;
 mod error;
 mod identity;
 pub mod layout;
