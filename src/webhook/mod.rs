@@ -4,6 +4,7 @@
 //! - [`Secret`]s sign messages, and [`Secrets`] verify them.
 //! - [`seal`] builds the message of one delivery, and [`open`] takes one apart. Whoever receives events needs `open`
 //!   alone: it answers with an event only when its id is inside of what was signed.
+//! - [`CloudEvent::of_delivery`] and [`outcome_of`] are for whoever sends what an outbox holds.
 //!
 //! Nothing here sends, receives, stores or asks a clock.
 
@@ -12,6 +13,7 @@ mod binary;
 mod cloudevent;
 mod delivery;
 mod message;
+mod relay;
 mod rfc3339;
 mod signature;
 mod structured;
@@ -20,6 +22,7 @@ pub use attribute::CodingError;
 pub use cloudevent::{CloudEvent, EventError, EventParts};
 pub use delivery::{OpenError, Receiver, open, seal};
 pub use message::{BindingError, Message, Mode, parse};
+pub use relay::{is_disabled_by, outcome_of};
 pub use signature::{
     MessageId, MessageIdError, SIGNATURE_HEADERS, Secret, SecretError, Secrets, VerifyError,
 };

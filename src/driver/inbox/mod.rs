@@ -118,7 +118,8 @@ pub enum Received {
     Ignored,
 }
 
-/// What the record of a done event holds. It is not JSON, so nobody takes it for an operation's record.
+/// What the record of a done event holds. It is not JSON, so nobody takes it for an operation's record; and it has its
+/// expiry from the beginning, so a walk for unfinished operations passes it by.
 const DONE: &[u8] = b"inbox event done";
 
 /// Whether a record of the store is one of a done event. It has no next step, and nothing else to it.
