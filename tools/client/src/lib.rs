@@ -17,9 +17,9 @@
 //!   never repeated, whatever its status: it says so by `Idempotent-Replayed` or by `"retryable": false`.
 //! - **A retry budget** is shared by all calls of a [`Client`]. When many calls fail, retries soon end at once instead
 //!   of multiplying the load; success and time fill the budget again.
-//! - **An operation that goes on** is waited for: 202, or any success with `Retry-After`, is followed by reading the
-//!   record at its `Location` until that has ended, and then the operation's own reply is fetched with the same key. 409
-//!   with `Retry-After` is the same key in progress elsewhere, and is waited for too. Waiting costs no budget.
+//! - **An operation that goes on** is waited for: a success with `Retry-After` is followed by reading the record at its
+//!   `Location` until that has ended, and then the operation's own reply is fetched with the same key. 409 with
+//!   `Retry-After` is the same key in progress elsewhere, and is waited for too. Waiting costs no budget.
 //! - **Anything else** is the answer, errors of the caller's included: no other 4xx is ever repeated.
 //!
 //! It blocks the thread that calls it. A [`Client`] may be shared by threads.

@@ -8,6 +8,9 @@ use ureq::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 /// Says that a reply is that of an earlier request: the operation has ended with it.
 pub(crate) const REPLAYED: &str = "idempotent-replayed";
 
+/// Where an operation's record is, in replies whose `Location` is not ours to set.
+const OPERATION_LOCATION: &str = "operation-location";
+
 /// What the answer to a request means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -28,11 +31,11 @@ pub(crate) fn turn(status: u16, headers: &HeaderMap, body: &[u8], now: Timestamp
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let has_hint = headers.contains_key(RETRY_AFTER);
     let hint = text(RETRY_AFTER.as_str()).and_then(|value| parse_retry_after(value, now));
-    let location = text(LOCATION.as_str())
-        .filter(|location| is_path(location))
-        .map(str::to_owned);
+    let location = text(LOCATION.as_str()).or_else(|| text(OPERATION_LOCATION));
+    let location = location.filter(|location| is_path(location));
+    let location = location.map(str::to_owned);
     match status {
-        202 => Turn::Unfinished { location, hint },
+        // The header decides, and not the status: a 202 without it is what an upstream has ended the operation with.
         200..300 | 409 if has_hint => Turn::Unfinished { location, hint },
         408 | 425 | 429 | 500..600 => {
             let is_end =
@@ -119,7 +122,19 @@ mod tests {
                 "",
                 unfinished(Some("/orders/1"), Some(2_000)),
             ),
-            (202, &[], "", unfinished(None, None)),
+            (202, &[AT], "", Turn::Final),
+            (
+                200,
+                &[REPLAYED_LINE, AFTER],
+                "",
+                unfinished(None, Some(2_000)),
+            ),
+            (
+                409,
+                &[("operation-location", "/orders/2"), AFTER],
+                "",
+                unfinished(Some("/orders/2"), Some(2_000)),
+            ),
             (
                 200,
                 &[AT, AFTER],
@@ -180,7 +195,7 @@ mod tests {
             "orders/1",
             "",
         ] {
-            let lines = [("location", elsewhere)];
+            let lines = [("location", elsewhere), ("retry-after", "2")];
             let lines: HeaderMap = lines
                 .map(|(name, value)| {
                     (
@@ -192,7 +207,7 @@ mod tests {
                 .collect();
             assert_eq!(
                 turn(202, &lines, b"", NOW),
-                unfinished(None, None),
+                unfinished(None, Some(2_000)),
                 "{elsewhere}"
             );
         }
