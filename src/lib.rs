@@ -3,6 +3,7 @@
 //!
 //! The parts, each of which knows only those above it:
 //! - [`machine`] decides. It is pure: arguments are all it knows.
+//! - [`webhook`] is how an event looks on its way: CloudEvents, signed as Standard Webhooks are. It is pure too.
 //! - [`driver`] keeps records in a key-value store, exclusively and crash-safe, over one small trait.
 //! - [`content`] says what of a request makes it the same request.
 //! - [`config`] is what the owner of a service has decided.
@@ -15,3 +16,4 @@ pub mod driver;
 pub mod handler;
 pub mod machine;
 pub mod shell;
+pub mod webhook;

@@ -9,6 +9,7 @@
 mod act;
 pub mod entropy;
 mod error;
+pub mod inbox;
 pub mod kv;
 mod operation;
 mod relay;

@@ -1,4 +1,4 @@
-//! Rules of the machine's own sources: what they may name, and how long they may get.
+//! Rules of the pure sources, the machine's and the webhooks': what they may name, and how long they may get.
 //!
 //! The check reads the sources as text without comments and literals. It looks at the first part of every path, in
 //! `use` lines and elsewhere, so a forbidden thing cannot come in by its full name either.
@@ -19,6 +19,18 @@ const ALLOWED: &[&str] = &[
     "base64",
     // In the attributes that relax a lint, each with its reason.
     "clippy",
+];
+
+/// What the webhooks may name beyond that: headers, what signatures are made of, and the machine.
+const ALLOWED_IN_WEBHOOKS: &[&str] = &[
+    "std::borrow::Cow",
+    "std::time::Duration",
+    "http",
+    "hmac",
+    "sha2",
+    "subtle",
+    "humantime",
+    "crate::machine",
 ];
 
 /// Of `core`, the parts that would let time, memory tricks or asynchronous code in.
@@ -65,11 +77,22 @@ const FORBIDDEN_WORDS: &[&str] = &[
 #[test]
 fn the_machine_names_nothing_impure() {
     let mut checked = 0;
-    for (file, source) in sources() {
-        assert_eq!(complaints(&source), Vec::<String>::new(), "in {file}");
+    for (file, source) in sources("src/machine") {
+        assert_eq!(complaints(&source, &[]), Vec::<String>::new(), "in {file}");
         checked += 1;
     }
     assert!(checked > 15, "the machine's sources were found");
+}
+
+#[test]
+fn the_webhooks_name_nothing_impure() {
+    let mut checked = 0;
+    for (file, source) in sources("src/webhook") {
+        let complaints = complaints(&source, ALLOWED_IN_WEBHOOKS);
+        assert_eq!(complaints, Vec::<String>::new(), "in {file}");
+        checked += 1;
+    }
+    assert!(checked > 8, "the webhooks' sources were found");
 }
 
 #[test]
@@ -89,7 +112,7 @@ fn the_check_sees_what_it_is_for() {
         "use super::super::driver;",
         "use core::fmt;\nfn a() { io::stdin(); }",
     ] {
-        assert_ne!(complaints(bad), Vec::<String>::new(), "{bad}");
+        assert_ne!(complaints(bad, &[]), Vec::<String>::new(), "{bad}");
     }
     for good in [
         "use core::fmt;",
@@ -99,14 +122,15 @@ fn the_check_sees_what_it_is_for() {
         "fn a() -> &'static str { \"std::fs::read\" }",
         "fn a() -> u64 { u64::MAX.max(Self::B) }",
     ] {
-        assert_eq!(complaints(good), Vec::<String>::new(), "{good}");
+        assert_eq!(complaints(good, &[]), Vec::<String>::new(), "{good}");
     }
 }
 
 #[test]
 fn files_and_functions_stay_short() {
     let mut seen = 0;
-    for (file, source) in sources() {
+    let folders = ["src/machine", "src/webhook"];
+    for (file, source) in folders.into_iter().flat_map(sources) {
         assert!(source.lines().count() <= 300, "{file} is too long");
         for (line, length) in function_lengths(&source) {
             assert!(length <= 70, "{file}:{line}: a function of {length} lines");
@@ -133,9 +157,9 @@ fn function_lengths(source: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// The machine's sources as (name, text), without their test modules, which may use what tests need.
-fn sources() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/machine");
+/// A folder's sources as (name, text), without their test modules, which may use what tests need.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     for entry in fs::read_dir(&folder).expect("the machine's folder") {
         let path = entry.expect("a folder entry").path();
@@ -144,20 +168,23 @@ fn sources() -> Vec<(String, String)> {
             "one flat folder of sources: {}",
             path.display()
         );
-
+        let name = path.display().to_string();
+        if name.ends_with("_tests.rs") {
+            continue;
+        }
         let text = fs::read_to_string(&path).expect("a source file");
         let product = text
             .split("#[cfg(test)]")
             .next()
             .unwrap_or_default()
             .to_owned();
-        found.push((path.display().to_string(), product));
+        found.push((name, product));
     }
     found
 }
 
-/// Everything in `source` that breaks a rule.
-fn complaints(source: &str) -> Vec<String> {
+/// Everything in `source` that breaks a rule, when it may name this beside [`ALLOWED`].
+fn complaints(source: &str, allowed: &[&str]) -> Vec<String> {
     let tokens = tokens(source);
     let mut found = Vec::new();
     for token in &tokens {
@@ -166,21 +193,25 @@ fn complaints(source: &str) -> Vec<String> {
         }
     }
     let paths = paths(&tokens);
-    // Names that an allowed path has brought in, such as `fmt` of `core::fmt`.
-    let local: Vec<&str> = paths
+    // Names that an allowed path has brought in, such as `fmt` of `core::fmt`, and modules of the folder itself.
+    let brought_in = paths
         .iter()
-        .filter(|path| is_allowed(path, &[]))
-        .filter_map(|path| path.rsplit("::").next())
-        .collect();
+        .filter(|path| is_allowed(path, &[], allowed))
+        .filter_map(|path| path.rsplit("::").next());
+    let modules = tokens
+        .windows(2)
+        .filter(|pair| pair[0] == "mod")
+        .map(|pair| pair[1].as_str());
+    let local: Vec<&str> = brought_in.chain(modules).collect();
     for path in &paths {
-        if !is_allowed(path, &local) {
+        if !is_allowed(path, &local, allowed) {
             found.push(format!("the path {path}"));
         }
     }
     found
 }
 
-fn is_allowed(path: &str, local: &[&str]) -> bool {
+fn is_allowed(path: &str, local: &[&str], allowed: &[&str]) -> bool {
     let within = |part: &&str| path == *part || path.starts_with(&format!("{part}::"));
     if FORBIDDEN_IN_CORE.iter().any(within) || path.starts_with("super::super") {
         return false;
@@ -190,9 +221,13 @@ fn is_allowed(path: &str, local: &[&str]) -> bool {
     let is_type = first.starts_with(|c: char| c.is_ascii_uppercase());
     let is_primitive = matches!(
         first,
-        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "char" | "str"
+        "bool" | "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "char" | "str"
     );
-    is_local || is_type || is_primitive || local.contains(&first) || ALLOWED.iter().any(within)
+    is_local
+        || is_type
+        || is_primitive
+        || local.contains(&first)
+        || ALLOWED.iter().chain(allowed).any(within)
 }
 
 /// All paths of two and more parts; groups in braces are multiplied out.

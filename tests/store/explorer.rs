@@ -9,6 +9,7 @@
 //! there makes no difference to anybody.
 
 use crate::model::{Call, Client, Fault, Model, Rules, World, poll};
+use reprise::driver::inbox::{InboxError, Received};
 use reprise::driver::store::StoreError;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -32,6 +33,8 @@ pub enum Told {
     Took(u32),
     /// Its purge is over.
     Purged,
+    /// An inbox answered this to its event.
+    Received(Result<Received, InboxError>),
     /// It was told that the store cannot answer.
     Failed(StoreError),
 }

@@ -17,6 +17,8 @@ mod chains;
 mod clients;
 mod control;
 mod explorer;
+mod inbox;
+mod inbox_simulation;
 mod invariants;
 mod layouts;
 mod scenarios;

@@ -34,6 +34,26 @@ impl Identity {
         Self(hash.finalize().into())
     }
 
+    /// The identity of an event that came in. An id is unique within its source, and each inbox counts for itself.
+    #[must_use]
+    pub fn of_event(inbox: &str, source: &str, id: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"event");
+        for part in [inbox, source, id] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// The identity of the document of this name.
+    pub(super) fn of_document(name: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"document");
+        hash.update(name);
+        Self(hash.finalize().into())
+    }
+
     /// The bucket of this identity: its leading bits. Of none of them there is one bucket.
     pub(super) fn bucket(&self, bits: u8) -> u32 {
         self.leading_bits()

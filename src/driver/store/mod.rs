@@ -16,6 +16,7 @@
 //! - A **node** holds one record. It is set by the one writer that drew its pointer, before any word names it.
 //! - The claim of a key and its complete record become visible in the same swap. No crash can leave the one without
 //!   the other; it can leave a node that no word names, which costs its space and is otherwise never seen.
+//! - A **document** is a node that lives for ever, under a word of its own: see `document.rs`.
 //! - An **update** swaps a node from the bytes that were read. It is fenced by the record's revision. After a swap that
 //!   did not report success the node is read back: the last few writers' nonces in it tell "mine" from "theirs".
 //! - An expired record is absent. Before its key is used again its node is **sealed**, so that a slow update cannot
@@ -29,6 +30,7 @@
 //! The store never interprets a payload, never sleeps and never retries without a bound.
 
 mod create;
+mod document;
 mod error;
 mod identity;
 pub mod layout;
