@@ -14,6 +14,7 @@
 //! One call runs one attempt at most: what comes after an attempt is either an end or a wait, and nobody waits here.
 
 use super::act::{Acted, Step, Upstream};
+use super::arming::Timers;
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
@@ -38,6 +39,8 @@ pub struct Operations<'a, K, U> {
     pub policy: &'a Policy,
     /// What the retry budget is shared by: everything that calls the same upstream.
     pub budget_name: &'a str,
+    /// Which deadlines get a timer.
+    pub timers: Timers,
 }
 
 /// What became of a client's request.
@@ -62,6 +65,24 @@ pub enum Settled {
     },
     /// There is no such record, or its retention is over.
     Gone,
+}
+
+/// A record as a call leaves it in the store.
+pub(super) struct Left {
+    pub(super) node: Node,
+    /// The last step that was taken.
+    pub(super) step: Step,
+    /// Whether this call has changed the record at all.
+    pub(super) is_changed: bool,
+}
+
+impl Left {
+    fn settled(self) -> Settled {
+        Settled::At {
+            record: Box::new(self.step.record),
+            effect: self.step.effect,
+        }
+    }
 }
 
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
@@ -100,7 +121,12 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 // A creation that took effect late may have been moved on by others already: then it is theirs.
                 let is_ours = node.payload() == new.payload;
                 let settled = if is_ours {
-                    self.go_on(node, step, entropy).await?
+                    let step = Step {
+                        is_changed: true,
+                        ..step
+                    };
+                    let left = self.go_on(node, step, entropy).await?;
+                    self.settle(left, entropy).await
                 } else {
                     self.tell(node, submitted, now, entropy).await?
                 };
@@ -149,13 +175,32 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
-        match self
-            .write(node, Event::Operation(event), now, entropy)
-            .await?
-        {
+        let left = self.move_on(node, event, now, entropy).await?;
+        Ok(self.settle(left, entropy).await)
+    }
+
+    /// [`Operations::tell`] without a timer for what is left to do. `None` when the record is gone.
+    pub(super) async fn move_on(
+        &self,
+        node: Node,
+        event: OperationEvent,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Left>, DriverError> {
+        let event = Event::Operation(event);
+        match self.write(node, event, now, entropy).await? {
             Some((node, step)) => self.go_on(node, step, entropy).await,
-            None => Ok(Settled::Gone),
+            None => Ok(None),
         }
+    }
+
+    /// Ends a call: sets the timer that the record needs, and says where the record is.
+    pub(super) async fn settle(&self, left: Option<Left>, entropy: &mut Entropy) -> Settled {
+        let Some(left) = left else {
+            return Settled::Gone;
+        };
+        self.arm(&left, entropy).await;
+        left.settled()
     }
 
     /// Carries out a step that is in the store, and whatever follows from it.
@@ -164,15 +209,19 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         mut node: Node,
         mut step: Step,
         entropy: &mut Entropy,
-    ) -> Result<Settled, DriverError> {
+    ) -> Result<Option<Left>, DriverError> {
+        let mut is_changed = false;
         for _ in 0..TURNS_MAX {
+            is_changed |= step.is_changed;
             let (event, now) = match self.act(&step, entropy).await? {
                 Acted::Happened(event, now) => (event, now),
                 Acted::Settled(effect) => {
-                    return Ok(Settled::At {
-                        record: Box::new(step.record),
-                        effect,
-                    });
+                    step.effect = effect;
+                    return Ok(Some(Left {
+                        node,
+                        step,
+                        is_changed,
+                    }));
                 }
             };
             match self
@@ -180,7 +229,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 .await?
             {
                 Some(next) => (node, step) = next,
-                None => return Ok(Settled::Gone),
+                None => return Ok(None),
             }
         }
         Err(DriverError::Contended)

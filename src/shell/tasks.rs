@@ -12,7 +12,7 @@ use super::settings::Settings;
 use super::tenant;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Identity as StoreIdentity, Node};
-use crate::driver::{Attempted, Operations, Settled, Upstream};
+use crate::driver::{Attempted, Operations, Settled, Timers, Upstream};
 use crate::handler::analyze::{analyze, trimmed};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, Digest, Effect, ErrorKind, EventDrafts, Headers, Identity,
@@ -105,6 +105,7 @@ pub(super) async fn submit<K: Kv>(
         upstream: &Analyzer { now },
         policy: &settings.tasks,
         budget_name: OPERATION,
+        timers: Timers::All,
     };
     let submission = tasks
         .submit(store_identity, origin, now, &mut invocation.entropy)

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{Layout, Store};
-use reprise::driver::{Operations, Settled};
+use reprise::driver::{Operations, Settled, Timers};
 use reprise::machine::{DeliveryState, OperationEvent, Policy, Record, State};
 
 use crate::client::{BUDGET_NAME, Told, check_result, live};
@@ -177,6 +177,7 @@ impl History {
             upstream: &gateway,
             policy: &self.policy,
             budget_name: BUDGET_NAME,
+            timers: Timers::All,
         };
         let told = self.told.borrow();
         for (key, id) in &told.ids {

@@ -23,6 +23,10 @@
 //!   off a chain, and deletes nodes when no reader can reach them any more, the oldest first: the cut link still leads
 //!   the next purge to whatever one that died has left.
 //!
+//! - **Timers** say that a record is due, in the slots of a [`wheel`]: `w/t/…` is a word for each of 3,072 slots, and
+//!   `t/…` a small node for each timer. See [`timers`] for how they are pushed and taken. They make work start in time;
+//!   that it starts at all is the promise of the walk over the buckets.
+//!
 //! What the grace period must cover: the skew between the clocks of two instances plus the longest time from the
 //! read to the write of one update. Nothing else here depends on time.
 //!
@@ -35,7 +39,9 @@ pub mod layout;
 mod node;
 mod purge;
 mod shared;
+mod timers;
 mod update;
+mod wheel;
 mod word;
 
 #[cfg(test)]
@@ -47,7 +53,9 @@ pub use identity::{Identity, Pointer};
 pub use layout::Layout;
 pub use node::{NEVER, Node};
 pub use purge::{Buckets, PurgeLimits, Purged};
+pub use timers::{DueSlots, Timer};
 pub use update::{Change, Updated};
+pub use wheel::Slot;
 
 use super::entropy::Entropy;
 use super::kv::Kv;
@@ -77,6 +85,11 @@ pub mod limits {
     /// Leading bits of an identity that choose its bucket, when the layout is first written. 2^14 buckets keep the
     /// chain of a hundred thousand records at six nodes, and cost one more write for each bucket's first record.
     pub const DEFAULT_BUCKET_BITS: u8 = 14;
+    /// Seconds behind the clock that every look at the wheel goes through again. A timer whose writer takes longer than
+    /// this from choosing its slot to being there may be passed by; a request that takes so long has been given up.
+    pub const WHEEL_TRAIL_S: u64 = 30;
+    /// How far ahead of our clock the wheel may have been gone through. Further ahead it was a broken clock.
+    pub const MAX_CLOCK_LEAD_MS: u64 = 10 * 60 * 1_000;
     /// More buckets than this would take longer to walk than records live.
     pub const MAX_BUCKET_BITS: u8 = 20;
 }

@@ -1,0 +1,414 @@
+//! The tick: it does what is due when nobody asks again.
+//!
+//! ```text
+//!   slots whose time has come ──▶ timers, oldest first ──▶ record: move it on, deliver its events ──▶ take the timer
+//!   some buckets of the walk ───▶ purge, and records that are due ──▶ the same
+//! ```
+//!
+//! A timer is taken after its record was told. A tick that dies before leaves the timer to the next one; one that dies
+//! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at the
+//! same timers and share the records: each record is told by several and moved by one, because every move is fenced by
+//! the record's revision.
+//!
+//! What timers miss, the walk finds: a record that is due is met once its bucket is visited, so within as many ticks as
+//! a round of the buckets takes. Nothing here needs a timer for being right, only for being in time.
+//!
+//! A record that cannot be moved is counted and left; a store that is out ends the tick.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::act::Upstream;
+use super::arming::Timers;
+use super::entropy::Entropy;
+use super::error::DriverError;
+use super::kv::Kv;
+use super::operation::{Left, Operations};
+use super::relay::Sink;
+use super::store::{NEVER, Node, PurgeLimits, Slot, Store, StoreError, Timer};
+use crate::machine::{
+    DeliveryState, DueReason, Millis, Name, OperationEvent, Policy, Record, Timestamp, stored,
+};
+
+/// The operations that a tick may meet.
+pub trait Directory {
+    /// Who does their work; where there are several kinds, one type for all of them.
+    type Upstream: Upstream;
+
+    /// The parts of the operation with this name; `None` when there is none, whose records are then left alone.
+    fn find(&self, operation: &Name) -> Option<Parts<'_, Self::Upstream>>;
+}
+
+/// What belongs to one kind of operation; see [`Operations`].
+#[derive(Debug)]
+pub struct Parts<'a, U> {
+    /// Who does the work.
+    pub upstream: &'a U,
+    /// The owner's settings.
+    pub policy: &'a Policy,
+    /// What the retry budget is shared by.
+    pub budget_name: &'a str,
+}
+
+/// How much one tick may do.
+#[derive(Debug, Clone, Copy)]
+pub struct TickLimits {
+    /// Timers to take, and records that the walk found to move.
+    pub records: u32,
+    /// No slot and no record is begun once this time is over. What was begun is finished, which takes one attempt and
+    /// one delivery for each of the record's events at most.
+    pub work_ms: Millis,
+    /// Buckets of the walk to visit.
+    pub buckets: u32,
+    /// What to delete in them.
+    pub purge: PurgeLimits,
+}
+
+impl Default for TickLimits {
+    /// For a tick every second. A round of the default 16,384 buckets takes 512 ticks, which is eight and a half minutes;
+    /// an attempt that was lost in a client's request is found within that time and its lease.
+    fn default() -> Self {
+        Self {
+            records: 256,
+            work_ms: Millis::from_secs(5),
+            buckets: 32,
+            purge: PurgeLimits {
+                nodes: 64,
+                grace_ms: 15 * 60 * 1_000,
+            },
+        }
+    }
+}
+
+/// One tick.
+#[derive(Debug)]
+pub struct Tick<'a, K, D, S, C> {
+    /// The records and their timers.
+    pub store: &'a Store<K>,
+    /// Their operations.
+    pub directory: &'a D,
+    /// The receivers of their events.
+    pub sink: &'a S,
+    /// The clock, which may be set while the tick runs.
+    pub clock: C,
+    /// How much to do.
+    pub limits: TickLimits,
+}
+
+/// What a tick did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticked {
+    /// Timers that were taken.
+    pub due: u32,
+    /// Those of them whose record had nothing due: it was moved already, or is gone.
+    pub stale: u32,
+    /// Records that were due and that the walk found.
+    pub found: u32,
+    /// Records that this tick changed.
+    pub advanced: u32,
+    /// Events that a receiver took.
+    pub delivered: u32,
+    /// Buckets that were visited.
+    pub buckets: u32,
+    /// Records that were deleted.
+    pub purged: usize,
+    /// Records, slots and buckets that could not be read or moved.
+    pub failed: u32,
+    /// Records of operations that this instance does not know.
+    pub unknown: u32,
+    /// How long the record that was due for longest had waited, in milliseconds.
+    pub lag_ms: u64,
+    /// When to come again, in milliseconds: at once while there is work left, else when the next slot's time has come.
+    pub come_back_ms: u64,
+}
+
+impl<K, D, S, C> Tick<'_, K, D, S, C>
+where
+    K: Kv,
+    D: Directory,
+    S: Sink,
+    C: Fn() -> Timestamp,
+{
+    /// Does what is due, within the limits. After an error the next tick goes on from what is in the store.
+    pub async fn run(&self, entropy: &mut Entropy) -> Result<Ticked, DriverError> {
+        let mut run = Run {
+            tick: self,
+            started: (self.clock)(),
+            begun: 0,
+            ticked: Ticked::default(),
+        };
+        let is_wheel_done = run.turn_wheel(entropy).await?;
+        run.walk(entropy).await?;
+        let phase_ms = (self.clock)().as_unix_ms() % Slot::SHORTEST_MS;
+        run.ticked.come_back_ms = if is_wheel_done {
+            Slot::SHORTEST_MS - phase_ms
+        } else {
+            0
+        };
+        Ok(run.ticked)
+    }
+}
+
+/// A tick under way.
+struct Run<'a, K, D, S, C> {
+    tick: &'a Tick<'a, K, D, S, C>,
+    started: Timestamp,
+    /// Records that were begun.
+    begun: u32,
+    ticked: Ticked,
+}
+
+/// What became of a record that a tick came by for.
+enum Met {
+    /// There was something to do, and it was done or failed.
+    Due,
+    /// There is nothing to do before this time.
+    NotDue(Timestamp, DueReason),
+    /// It is gone, or nothing that this instance knows.
+    Nothing,
+}
+
+impl<K, D, S, C> Run<'_, K, D, S, C>
+where
+    K: Kv,
+    D: Directory,
+    S: Sink,
+    C: Fn() -> Timestamp,
+{
+    fn now(&self) -> Timestamp {
+        (self.tick.clock)()
+    }
+
+    fn is_late(&self) -> bool {
+        self.now().since(self.started) >= self.tick.limits.work_ms
+    }
+
+    fn is_spent(&self) -> bool {
+        self.begun >= self.tick.limits.records || self.is_late()
+    }
+
+    /// Empties the slots whose time has come. Answers whether none is left.
+    async fn turn_wheel(&mut self, entropy: &mut Entropy) -> Result<bool, DriverError> {
+        let store = self.tick.store;
+        let due = store.due_slots(self.started.as_unix_ms()).await?;
+        let mut left = None;
+        for slot in &due.slots {
+            if !self.empty_slot(*slot, entropy).await? || self.is_late() {
+                left = Some(*slot);
+                break;
+            }
+        }
+        store.pass_slots(&due, left, entropy).await?;
+        Ok(left.is_none())
+    }
+
+    /// Takes a slot's timers. Answers whether all that are due are taken.
+    async fn empty_slot(&mut self, slot: Slot, entropy: &mut Entropy) -> Result<bool, DriverError> {
+        loop {
+            let timers = match self.tick.store.oldest_timers(slot).await {
+                Ok(timers) => timers,
+                Err(error) => {
+                    self.note(error.into())?;
+                    return Ok(true);
+                }
+            };
+            if timers.is_empty() {
+                return Ok(true);
+            }
+            for timer in timers {
+                let now_ms = self.now().as_unix_ms();
+                if timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms) {
+                    // It is of the wheel's next turn, and so are those that were put on top of it.
+                    return Ok(true);
+                }
+                if self.is_spent() {
+                    return Ok(false);
+                }
+                self.take(&timer, entropy).await?;
+            }
+        }
+    }
+
+    /// Tells a timer's record, then takes the timer.
+    async fn take(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
+        let now_ms = self.now().as_unix_ms();
+        if timer.due_ms() > now_ms {
+            self.set_timer(timer.id(), timer.due_ms(), entropy).await?;
+        } else {
+            self.ticked.due += 1;
+            match self.come_by(timer.id(), entropy).await? {
+                Met::Due => {}
+                Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
+                    // Its holder may be at work, or a tick that died.
+                    self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
+                        .await?;
+                }
+                Met::NotDue(
+                    _,
+                    DueReason::Start
+                    | DueReason::Retry
+                    | DueReason::AttemptTimeout
+                    | DueReason::TotalDeadline
+                    | DueReason::Delivery
+                    | DueReason::Expiry,
+                )
+                | Met::Nothing => self.ticked.stale += 1,
+            }
+        }
+        Ok(self.tick.store.remove_timer(timer).await?)
+    }
+
+    /// Visits the next buckets of the walk: purges them, and moves the records that are due.
+    async fn walk(&mut self, entropy: &mut Entropy) -> Result<(), DriverError> {
+        let (store, limits) = (self.tick.store, self.tick.limits);
+        let now = self.now();
+        let buckets = store.take_buckets(limits.buckets, entropy).await?;
+        // A bucket may be read more than once, and then tells the same records again.
+        let mut found: BTreeMap<Uuid, Option<Timestamp>> = BTreeMap::new();
+        let visit = |node: &Node| {
+            let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
+            match is_unfinished.then(|| stored::decode(node.payload())) {
+                None => {}
+                Some(Err(_)) => drop(found.insert(node.id(), None)),
+                Some(Ok(record)) => {
+                    let due = Some(record.due().at).filter(|at| at.is_reached(now));
+                    found.extend(due.map(|at| (node.id(), Some(at))));
+                }
+            }
+        };
+        let purged = store
+            .purge_and_visit(buckets, limits.purge, now.as_unix_ms(), visit)
+            .await?;
+        self.ticked.buckets += purged.buckets;
+        self.ticked.purged += purged.deleted;
+        self.ticked.failed += purged.failed;
+        for (id, due) in found {
+            let Some(due) = due else {
+                self.ticked.failed += 1;
+                continue;
+            };
+            if self.is_spent() {
+                // There is no time for it now; with a timer it need not wait for the next round.
+                self.set_timer(id, due.as_unix_ms(), entropy).await?;
+            } else if let Met::Due = self.come_by(id, entropy).await? {
+                self.ticked.found += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due of one record.
+    async fn come_by(&mut self, id: Uuid, entropy: &mut Entropy) -> Result<Met, DriverError> {
+        self.begun += 1;
+        let now = self.now();
+        let node = match self.tick.store.load(id, now.as_unix_ms()).await {
+            Ok(Some(node)) => node,
+            Ok(None) => return Ok(Met::Nothing),
+            Err(error) => return self.note(error.into()),
+        };
+        let record = match stored::decode(node.payload()) {
+            Ok(record) => record,
+            Err(error) => return self.note(DriverError::Record(error)),
+        };
+        let due = record.due();
+        if !due.at.is_reached(now) {
+            return Ok(Met::NotDue(due.at, due.reason));
+        }
+        let Some(parts) = self.tick.directory.find(&record.identity().operation) else {
+            self.ticked.unknown += 1;
+            return Ok(Met::Nothing);
+        };
+        self.ticked.lag_ms = self.ticked.lag_ms.max(now.since(due.at).get());
+        let operations = Operations {
+            store: self.tick.store,
+            upstream: parts.upstream,
+            policy: parts.policy,
+            budget_name: parts.budget_name,
+            timers: Timers::All,
+        };
+        match self.advance(&operations, node, &record, entropy).await {
+            Ok(()) => Ok(Met::Due),
+            Err(error) => self.note(error),
+        }
+    }
+
+    /// Moves a record on, delivers its events that are due, and sets the one timer that it then needs.
+    async fn advance(
+        &mut self,
+        operations: &Operations<'_, K, D::Upstream>,
+        mut node: Node,
+        before: &Record,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let mut left = None;
+        let mut outbox_due = before.outbox().due();
+        let now = self.now();
+        if !before.state().is_terminal() && before.state().due().at.is_reached(now) {
+            let woken = OperationEvent::Woken;
+            let Some(moved) = operations.move_on(node, woken, now, entropy).await? else {
+                return Ok(());
+            };
+            node = moved.node.clone();
+            outbox_due = moved.step.record.outbox().due();
+            left = Some(moved);
+        }
+        let now = self.now();
+        if outbox_due.is_some_and(|due| due.at.is_reached(now)) {
+            let was_changed = left.as_ref().is_some_and(|left: &Left| left.is_changed);
+            left = operations
+                .deliver_due(node, self.tick.sink, now, entropy)
+                .await?;
+            if let Some(left) = &mut left {
+                left.is_changed |= was_changed;
+            }
+        }
+        if let Some(left) = left {
+            let delivered = deliveries(&left.step.record).saturating_sub(deliveries(before));
+            self.ticked.delivered += u32::try_from(delivered).unwrap_or(u32::MAX);
+            self.ticked.advanced += u32::from(left.is_changed);
+            operations.arm(&left, entropy).await;
+        }
+        Ok(())
+    }
+
+    /// Sets a timer. That others crowd the slot is no reason to stop: the walk finds the record.
+    async fn set_timer(
+        &mut self,
+        id: Uuid,
+        due_ms: u64,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let now_ms = self.now().as_unix_ms();
+        match self.tick.store.add_timer(id, due_ms, now_ms, entropy).await {
+            Ok(()) => Ok(()),
+            Err(error) => self.note(error.into()).map(drop),
+        }
+    }
+
+    /// Counts an error that is one record's, one slot's or one bucket's. One of the whole store ends the tick.
+    fn note(&mut self, error: DriverError) -> Result<Met, DriverError> {
+        match error {
+            DriverError::Store(StoreError::Unavailable(_) | StoreError::Layout(_)) => Err(error),
+            DriverError::Store(
+                StoreError::Contended
+                | StoreError::Crowded
+                | StoreError::Corrupt { .. }
+                | StoreError::TooLarge { .. },
+            )
+            | DriverError::Record(_)
+            | DriverError::Contended => {
+                self.ticked.failed += 1;
+                Ok(Met::Due)
+            }
+        }
+    }
+}
+
+/// The events of a record that a receiver has taken.
+fn deliveries(record: &Record) -> usize {
+    let deliveries = record.outbox().deliveries().iter();
+    deliveries
+        .filter(|delivery| matches!(delivery.state, DeliveryState::Delivered { .. }))
+        .count()
+}
