@@ -54,7 +54,7 @@ pub struct Parts<'a, U> {
 /// How much one tick may do.
 #[derive(Debug, Clone, Copy)]
 pub struct TickLimits {
-    /// Timers to take, and records that the walk found to move.
+    /// Timers to take. The walk moves an eighth of as many records, so that timers in plenty never hold it up.
     pub records: u32,
     /// No slot and no record is begun once this time is over. What was begun is finished, which takes one attempt and
     /// one delivery for each of the record's events at most.
@@ -135,11 +135,10 @@ where
         let mut run = Run {
             tick: self,
             started: (self.clock)(),
-            begun: 0,
             ticked: Ticked::default(),
         };
         let is_wheel_done = run.turn_wheel(entropy).await?;
-        run.walk(entropy).await?;
+        run.walk(is_wheel_done, entropy).await?;
         let phase_ms = (self.clock)().as_unix_ms() % Slot::SHORTEST_MS;
         run.ticked.come_back_ms = if is_wheel_done {
             Slot::SHORTEST_MS - phase_ms
@@ -154,8 +153,6 @@ where
 struct Run<'a, K, D, S, C> {
     tick: &'a Tick<'a, K, D, S, C>,
     started: Timestamp,
-    /// Records that were begun.
-    begun: u32,
     ticked: Ticked,
 }
 
@@ -182,10 +179,6 @@ where
 
     fn is_late(&self) -> bool {
         self.now().since(self.started) >= self.tick.limits.work_ms
-    }
-
-    fn is_spent(&self) -> bool {
-        self.begun >= self.tick.limits.records || self.is_late()
     }
 
     /// Empties the slots whose time has come. Answers whether none is left.
@@ -222,7 +215,7 @@ where
                     // It is of the wheel's next turn, and so are those that were put on top of it.
                     return Ok(true);
                 }
-                if self.is_spent() {
+                if self.ticked.due >= self.tick.limits.records || self.is_late() {
                     return Ok(false);
                 }
                 self.take(&timer, entropy).await?;
@@ -260,7 +253,14 @@ where
     }
 
     /// Visits the next buckets of the walk: purges them, and moves the records that are due.
-    async fn walk(&mut self, entropy: &mut Entropy) -> Result<(), DriverError> {
+    ///
+    /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
+    /// wheel holds timers that were not taken, since those may be theirs.
+    async fn walk(
+        &mut self,
+        is_wheel_done: bool,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
         let (store, limits) = (self.tick.store, self.tick.limits);
         let now = self.now();
         let buckets = store.take_buckets(limits.buckets, entropy).await?;
@@ -283,16 +283,18 @@ where
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;
         self.ticked.failed += purged.failed;
+        let mut share = (limits.records / 8).max(1);
         for (id, due) in found {
             let Some(due) = due else {
                 self.ticked.failed += 1;
                 continue;
             };
-            if self.is_spent() {
-                // There is no time for it now; with a timer it need not wait for the next round.
+            if share > 0 && !self.is_late() {
+                share -= 1;
+                let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
+                self.ticked.found += u32::from(is_found);
+            } else if is_wheel_done {
                 self.set_timer(id, due.as_unix_ms(), entropy).await?;
-            } else if let Met::Due = self.come_by(id, entropy).await? {
-                self.ticked.found += 1;
             }
         }
         Ok(())
@@ -300,7 +302,6 @@ where
 
     /// Does what is due of one record.
     async fn come_by(&mut self, id: Uuid, entropy: &mut Entropy) -> Result<Met, DriverError> {
-        self.begun += 1;
         let now = self.now();
         let node = match self.tick.store.load(id, now.as_unix_ms()).await {
             Ok(Some(node)) => node,

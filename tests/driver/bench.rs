@@ -182,7 +182,7 @@ impl Bench {
             upstream: &self.upstream,
             policy: &self.policy,
             budget_name: BUDGET_NAME,
-            timers: Timers::CallerRelays,
+            timers: Timers::Never,
         }
     }
 

@@ -16,8 +16,11 @@ mod model;
 
 mod bench;
 mod client;
+mod memory;
 mod observer;
 mod requests;
 mod setting;
+mod shop;
 mod simulation;
+mod ticks;
 mod upstream;

@@ -32,6 +32,10 @@ pub enum Told {
     Took(u32),
     /// Its purge is over.
     Purged,
+    /// Its timer is in the wheel.
+    TimerSet,
+    /// It told the records of these timers and took them.
+    Rang(Vec<Uuid>),
     /// It was told that the store cannot answer.
     Failed(StoreError),
 }

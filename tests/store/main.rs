@@ -21,3 +21,4 @@ mod invariants;
 mod layouts;
 mod scenarios;
 mod simulation;
+mod timers;

@@ -68,7 +68,8 @@ impl Slot {
     }
 
     /// The slots whose time has come at `now_ms`, the oldest first, when the wheel was gone through up to `reached_s`.
-    pub(super) fn due(now_ms: u64, reached_s: u64) -> Vec<Self> {
+    #[must_use]
+    pub fn due(now_ms: u64, reached_s: u64) -> Vec<Self> {
         let now_s = now_ms / SECOND_MS;
         let from_s = reached_s.min(now_s.saturating_sub(limits::WHEEL_TRAIL_S));
         let mut slots = Vec::new();
@@ -88,6 +89,7 @@ impl Slot {
     }
 
     /// Whether a deadline that is yet to come belongs here, at another turn of the wheel.
+    #[must_use]
     pub fn is_home_of(self, due_ms: u64, now_ms: u64) -> bool {
         Self::of(due_ms, now_ms, 0).key() == self.key()
     }
