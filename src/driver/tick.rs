@@ -66,13 +66,13 @@ pub struct TickLimits {
 }
 
 impl Default for TickLimits {
-    /// For a tick every second. A round of the default 16,384 buckets takes 512 ticks, which is eight and a half minutes;
-    /// an attempt that was lost in a client's request is found within that time and its lease.
+    /// For a tick every second. A round of the default 16,384 buckets takes 256 ticks, which is four minutes and a half; an
+    /// attempt that was lost in a client's request is found within that time and its lease.
     fn default() -> Self {
         Self {
             records: 256,
             work_ms: Millis::from_secs(5),
-            buckets: 32,
+            buckets: 64,
             purge: PurgeLimits {
                 nodes: 64,
                 grace_ms: 15 * 60 * 1_000,
@@ -158,12 +158,12 @@ struct Run<'a, K, D, S, C> {
 
 /// What became of a record that a tick came by for.
 enum Met {
-    /// There was something to do, and it was done or failed.
+    /// There was something to do, whatever came of it.
     Due,
     /// There is nothing to do before this time.
     NotDue(Timestamp, DueReason),
-    /// It is gone, or nothing that this instance knows.
-    Nothing,
+    /// It is gone.
+    Gone,
 }
 
 impl<K, D, S, C> Run<'_, K, D, S, C>
@@ -246,7 +246,7 @@ where
                     | DueReason::Delivery
                     | DueReason::Expiry,
                 )
-                | Met::Nothing => self.ticked.stale += 1,
+                | Met::Gone => self.ticked.stale += 1,
             }
         }
         Ok(self.tick.store.remove_timer(timer).await?)
@@ -305,7 +305,7 @@ where
         let now = self.now();
         let node = match self.tick.store.load(id, now.as_unix_ms()).await {
             Ok(Some(node)) => node,
-            Ok(None) => return Ok(Met::Nothing),
+            Ok(None) => return Ok(Met::Gone),
             Err(error) => return self.note(error.into()),
         };
         let record = match stored::decode(node.payload()) {
@@ -318,7 +318,7 @@ where
         }
         let Some(parts) = self.tick.directory.find(&record.identity().operation) else {
             self.ticked.unknown += 1;
-            return Ok(Met::Nothing);
+            return Ok(Met::Due);
         };
         self.ticked.lag_ms = self.ticked.lag_ms.max(now.since(due.at).get());
         let operations = Operations {

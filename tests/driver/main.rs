@@ -14,11 +14,14 @@
 #[path = "../model/mod.rs"]
 mod model;
 
+mod aftermath;
 mod bench;
 mod client;
 mod memory;
 mod observer;
+mod outage;
 mod requests;
+mod scale;
 mod setting;
 mod shop;
 mod simulation;
