@@ -126,6 +126,7 @@ impl History {
             let instance = self.instance(0, if is_off { STEP_MS } else { 0 });
             last = run(instance.tick()).map_err(|error| format!("a good tick: {error}"))?;
             ticks.note(&last);
+            self.world.borrow_mut().model.drop_client(0);
             self.outside.borrow_mut().now_ms += ROUND_MS;
         }
         if (last.due, last.found, last.failed) != (0, 0, 0) {

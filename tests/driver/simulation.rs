@@ -412,7 +412,7 @@ fn random_histories_keep_every_promise() {
         "things went wrong"
     );
     assert!(
-        all.ticks.due > 1_000 && all.ticks.found > 1_000 && all.ticks.delivered > 1_000,
+        all.ticks.due > 1_000 && all.ticks.found > 100 && all.ticks.delivered > 1_000,
         "ticks did the rest"
     );
     assert!(all.ticks.crashes > 1_000, "and died while they did");
