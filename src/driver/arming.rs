@@ -30,19 +30,18 @@ pub enum Timers {
 impl Timers {
     /// When somebody has to come by for this deadline; `None` where nobody has to, or somebody is going to.
     fn instant(self, due: Due, now: Timestamp) -> Option<Timestamp> {
-        let is_wanted = match (self, due.reason) {
-            (Self::Never, _) => false,
-            (Self::All | Self::CallerRelays, DueReason::Start | DueReason::Retry)
-            | (Self::All, DueReason::Delivery) => true,
-            (Self::CallerRelays, DueReason::Delivery) => !due.at.is_reached(now),
-            (
-                Self::All | Self::CallerRelays,
-                DueReason::LeaseEnd
-                | DueReason::DeliveryLeaseEnd
-                | DueReason::AttemptTimeout
-                | DueReason::TotalDeadline
-                | DueReason::Expiry,
-            ) => false,
+        let is_wanted = match due.reason {
+            DueReason::Start | DueReason::Retry => self != Self::Never,
+            DueReason::Delivery => match self {
+                Self::All => true,
+                Self::CallerRelays => !due.at.is_reached(now),
+                Self::Never => false,
+            },
+            DueReason::LeaseEnd
+            | DueReason::DeliveryLeaseEnd
+            | DueReason::AttemptTimeout
+            | DueReason::TotalDeadline
+            | DueReason::Expiry => false,
         };
         is_wanted.then_some(due.at)
     }

@@ -29,7 +29,7 @@ const ROUND_MS: u64 = 60_000;
 /// What the ticks of many histories did.
 #[derive(Debug, Default)]
 pub struct Ticks {
-    pub ticks: u32,
+    pub whole: u32,
     pub crashes: u32,
     pub due: u32,
     pub stale: u32,
@@ -41,7 +41,7 @@ pub struct Ticks {
 
 impl Ticks {
     pub fn add(&mut self, other: &Self) {
-        self.ticks += other.ticks;
+        self.whole += other.whole;
         self.crashes += other.crashes;
         self.due += other.due;
         self.stale += other.stale;
@@ -52,7 +52,7 @@ impl Ticks {
     }
 
     fn note(&mut self, ticked: &Ticked) {
-        self.ticks += 1;
+        self.whole += 1;
         self.due += ticked.due;
         self.stale += ticked.stale;
         self.found += ticked.found;

@@ -12,9 +12,14 @@ pub struct Memory {
     pub data: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
     pub reads: Rc<Cell<u64>>,
     pub writes: Rc<Cell<u64>>,
+    /// Answer nothing any more.
+    pub is_out: Rc<Cell<bool>>,
     /// The last values that were written.
-    pub journal: Rc<RefCell<VecDeque<(String, Vec<u8>)>>>,
+    pub journal: Rc<RefCell<Journal>>,
 }
+
+/// The last writes, oldest first: a key and its value.
+pub type Journal = VecDeque<(String, Vec<u8>)>;
 
 /// How many values the journal keeps.
 const JOURNAL: usize = 32;
@@ -43,9 +48,12 @@ impl Memory {
         data.keys().filter(|key| key.starts_with(prefix)).count()
     }
 
-    fn read(&self, key: &str) -> Option<Vec<u8>> {
+    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
+        if self.is_out.get() {
+            return Err(KvError("out".to_owned()));
+        }
         self.reads.set(self.reads.get() + 1);
-        self.data.borrow().get(key).cloned()
+        Ok(self.data.borrow().get(key).cloned())
     }
 
     fn write(&self, key: &str, value: &[u8]) {
@@ -65,7 +73,7 @@ impl Kv for Memory {
     type Cas = Cas;
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
-        Ok(self.read(key))
+        self.read(key)
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
@@ -98,7 +106,7 @@ impl Kv for Memory {
     }
 
     async fn current(&self, cas: &Cas) -> Result<Option<Vec<u8>>, KvError> {
-        let seen = self.read(&cas.key);
+        let seen = self.read(&cas.key)?;
         cas.seen.borrow_mut().clone_from(&seen);
         Ok(seen)
     }
@@ -110,7 +118,7 @@ impl Kv for Memory {
             self.write(&cas.key, value);
             return Ok(());
         }
-        let seen = RefCell::new(self.read(&cas.key));
+        let seen = RefCell::new(self.read(&cas.key).map_err(SwapError::Store)?);
         Err(SwapError::CasFailed(Cas { seen, ..cas }))
     }
 }

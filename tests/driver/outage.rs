@@ -72,14 +72,14 @@ fn outage(title: &str, span_ms: u64) -> Drained {
     let out_of_budget = |record: &&Record| matches!(record.state(), State::Failed { error, .. } if *error == EndReason::BudgetEmpty);
     let calls = shop.world.calls.borrow();
     let drained = Drained {
-        // The first attempts are no retries, and the last second of the outage is over when it ends.
-        in_outage: calls.range(..OUTAGE_S).map(|(_, calls)| calls).sum(),
+        // The first attempts are no retries. The tick of the last second still meets an upstream that is down.
+        in_outage: calls.range(..=OUTAGE_S).map(|(_, calls)| calls).sum(),
         after: calls
-            .range(OUTAGE_S..)
+            .range(OUTAGE_S + 1..)
             .map(|(_, calls)| *calls as usize)
             .sum(),
         most_in_a_second: calls
-            .range(OUTAGE_S..)
+            .range(OUTAGE_S + 1..)
             .map(|(_, calls)| *calls)
             .max()
             .unwrap_or(0),

@@ -4,6 +4,7 @@ use reprise::driver::entropy::Entropy;
 use reprise::driver::store::limits::DEFAULT_BUCKET_BITS;
 use reprise::machine::{Backoff, Millis, Policy};
 
+use crate::model::run;
 use crate::setting::{Kind, policy};
 use crate::shop::Shop;
 
@@ -93,4 +94,32 @@ fn a_gap_of_a_week_is_one_look_at_each_slot() {
     let (_, (reads, writes)) = shop.memory.cost(|| shop.tick());
     println!("an idle tick: {reads} reads, {writes} writes");
     assert!(reads < 200 && writes == 1, "{reads} reads, {writes} writes");
+}
+
+/// Ten thousand timers in one second are taken in as many ticks as it takes, for a few reads each.
+#[test]
+fn a_crowded_slot_is_taken_bit_by_bit() {
+    const TIMERS: u64 = 10_000;
+    let mut shop = Shop::new(policy(Kind::Unsafe, 10), 0);
+    shop.limits.records = 200;
+    shop.limits.buckets = 0;
+    shop.tick();
+    let (id, due_ms) = (uuid::Uuid::from_u128(7), shop.world.now_ms.get() + 1);
+    for _ in 0..TIMERS {
+        let mut entropy = shop.entropy.borrow_mut();
+        run(shop.store.add_timer(id, due_ms, due_ms, &mut entropy)).expect("the store works");
+    }
+    shop.pass(1_000);
+    let (mut ticks, mut reads, mut most) = (0, 0, 0);
+    while shop.memory.count("t/") > 0 {
+        let (_, (one, _)) = shop.memory.cost(|| shop.tick());
+        (ticks, reads, most) = (ticks + 1, reads + one, most.max(one));
+    }
+    println!("{TIMERS} timers: {ticks} ticks, {reads} reads, {most} in one tick at most");
+    assert_eq!(ticks, TIMERS / 200);
+    // The timer and its record, the milestones above, and what a tick looked at and left to the next one.
+    assert!(
+        reads < TIMERS * 5 && most < 200 * 8,
+        "{reads} reads, {most} in one tick"
+    );
 }

@@ -26,6 +26,8 @@ use crate::setting::{START_MS, draft, origin};
 #[derive(Debug)]
 pub struct World {
     pub now_ms: Cell<u64>,
+    /// How long an attempt takes.
+    pub takes_ms: Cell<u64>,
     pub is_up: Cell<bool>,
     pub receiver_is_up: Cell<bool>,
     /// What an upstream that is down asks for.
@@ -48,6 +50,7 @@ impl Upstream for World {
     async fn attempt(&self, _: &Record, _: &AttemptStart) -> Attempted {
         let second = (self.now_ms.get() - START_MS) / 1_000;
         *self.calls.borrow_mut().entry(second).or_default() += 1;
+        self.now_ms.set(self.now_ms.get() + self.takes_ms.get());
         let outcome = if self.is_up.get() {
             let drafts = if self.has_events {
                 vec![draft("charge.made")]
@@ -132,6 +135,7 @@ impl Shop {
             memory,
             world: World {
                 now_ms: Cell::new(START_MS),
+                takes_ms: Cell::new(0),
                 is_up: Cell::new(true),
                 receiver_is_up: Cell::new(true),
                 hint: Cell::new(None),

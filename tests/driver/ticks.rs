@@ -1,6 +1,7 @@
 //! Single ticks: what a call costs that leaves work to them, and what they do about it.
 
-use reprise::driver::{Ticked, Timers};
+use reprise::driver::store::StoreError;
+use reprise::driver::{DriverError, Ticked, Timers};
 use reprise::machine::{Backoff, DeliveryState, Millis, Policy, State};
 
 use crate::model::run;
@@ -167,6 +168,72 @@ fn a_tick_that_is_spent_leaves_nothing_behind() {
         ),
         (0, 20)
     );
+}
+
+#[test]
+fn a_tick_begins_nothing_once_its_time_is_over() {
+    let mut shop = Shop::new(waiting(700), 4);
+    shop.limits.work_ms = Millis::new(250);
+    shop.world.is_up.set(false);
+    for key in 0..10 {
+        shop.submit(key);
+    }
+    shop.world.is_up.set(true);
+    shop.world.takes_ms.set(100);
+    shop.pass(1_000);
+    let mut done = Vec::new();
+    while done.iter().sum::<u32>() < 10 {
+        let ticked = shop.tick();
+        assert_eq!(ticked.stale, 0, "{ticked:?}");
+        done.push(ticked.advanced);
+    }
+    assert_eq!((done, shop.memory.count("t/")), (vec![3, 3, 3, 1], 0));
+}
+
+/// A store that is out ends the tick, and the next one goes on.
+#[test]
+fn a_store_that_is_out_ends_the_tick() {
+    let shop = Shop::new(waiting(700), 4);
+    shop.world.is_up.set(false);
+    shop.submit(1);
+    shop.world.is_up.set(true);
+    shop.pass(1_000);
+    shop.memory.is_out.set(true);
+    let told = shop.try_tick();
+    assert!(
+        matches!(told, Err(DriverError::Store(StoreError::Unavailable(_)))),
+        "{told:?}"
+    );
+    shop.memory.is_out.set(false);
+    assert_eq!(shop.tick().advanced, 1);
+}
+
+/// A tick whose clock is ahead leaves a wheel that right ones still go through. What is put in before the first of them
+/// may be late by as much as the clock was ahead, or by a round of the walk, which is left out here.
+#[test]
+fn a_clock_that_was_ahead_hides_no_timer() {
+    const AHEAD_MS: u64 = 600_000;
+    let mut shop = Shop::new(waiting(20_000), 4);
+    shop.limits.buckets = 0;
+    shop.pass(AHEAD_MS);
+    shop.tick();
+    shop.world.now_ms.set(START_MS);
+    shop.world.is_up.set(false);
+    let id = shop.submit(1).identity().id;
+    shop.world.is_up.set(true);
+    shop.pass(120_000);
+    shop.tick();
+    shop.world.is_up.set(false);
+    let other = shop.submit(2).identity().id;
+    shop.world.is_up.set(true);
+    // From here on the wheel is where the clock is, also when ticks are rare.
+    shop.pass(120_000);
+    shop.tick();
+    assert!(matches!(shop.record(other).state(), State::Done { .. }));
+    shop.pass(AHEAD_MS);
+    shop.tick();
+    assert!(matches!(shop.record(id).state(), State::Done { .. }));
+    assert_eq!(shop.memory.count("t/"), 0);
 }
 
 /// A tick that died while it had an attempt under way has left the timer; the next one sets one for the lease's end.

@@ -78,20 +78,23 @@ impl Snapshot {
             snapshot.chains.insert(key.clone(), chain);
         }
         for (key, value) in model.data.range("w/t/".to_owned().."w/t0".to_owned()) {
-            let slot = snapshot.slot(u64_at(value, 0));
+            let slot = snapshot.slot(key, u64_at(value, 0))?;
             snapshot.slots.insert(key.clone(), slot);
         }
         Ok(snapshot)
     }
 
     /// The timers that a word leads to. A chain of timers ends where one is missing.
-    fn slot(&self, word: u64) -> Vec<u64> {
+    fn slot(&self, key: &str, word: u64) -> Result<Vec<u64>, String> {
         let (mut link, mut slot) = (word, Vec::new());
         while let Some(timer) = self.timers.get(&link) {
+            if slot.contains(&link) {
+                return Err(format!("{key} leads to {link:016x} twice"));
+            }
             slot.push(link);
             link = timer.next;
         }
-        slot
+        Ok(slot)
     }
 
     /// Timers that no word leads to.

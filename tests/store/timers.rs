@@ -142,8 +142,7 @@ fn two_that_take() {
     }
 }
 
-/// A chain longer than one look takes is told from its oldest timer on, each timer once, for few more reads than it has
-/// timers.
+/// A chain longer than one look takes is told from its oldest timer on, each timer once.
 #[test]
 fn a_long_chain_is_taken_from_its_end() {
     for length in [1_u32, 63, 64, 65, 66, 128, 129, 1_000] {

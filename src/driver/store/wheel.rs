@@ -48,33 +48,33 @@ impl Slot {
     ///
     /// What is due already, or by a clock that lags, goes into the next slot that is still to be gone through.
     pub(super) fn of(due_ms: u64, now_ms: u64, reached_s: u64) -> Self {
-        let due_s = due_ms.div_ceil(SECOND_MS);
-        let now_s = now_ms / SECOND_MS;
+        let (due, now) = (due_ms.div_ceil(SECOND_MS), now_ms / SECOND_MS);
         let lead_s = limits::MAX_CLOCK_LEAD_MS / SECOND_MS;
-        let believed_s = if reached_s > now_s.saturating_add(lead_s) {
+        let believed_s = if reached_s > now.saturating_add(lead_s) {
             0
         } else {
             reached_s
         };
         let last = LENGTHS_S.len() - 1;
         let is_near = |level: &usize| {
-            due_s.div_ceil(LENGTHS_S[*level]) <= now_s / LENGTHS_S[*level] + HORIZON
+            let length_s = LENGTHS_S[*level];
+            due.div_ceil(length_s) <= now / length_s + HORIZON
         };
         let level = (0..last).find(is_near).unwrap_or(last);
         let length_s = LENGTHS_S[level];
         // Beyond the last level's horizon there is nothing: such a timer comes round early and is put in again.
-        let number = due_s.div_ceil(length_s).min(now_s / length_s + HORIZON);
+        let number = due.div_ceil(length_s).min(now / length_s + HORIZON);
         Self::new(level, number.max(believed_s / length_s + 1))
     }
 
     /// The slots whose time has come at `now_ms`, the oldest first, when the wheel was gone through up to `reached_s`.
     #[must_use]
     pub fn due(now_ms: u64, reached_s: u64) -> Vec<Self> {
-        let now_s = now_ms / SECOND_MS;
-        let from_s = reached_s.min(now_s.saturating_sub(limits::WHEEL_TRAIL_S));
+        let now = now_ms / SECOND_MS;
+        let from_s = reached_s.min(now.saturating_sub(limits::WHEEL_TRAIL_S));
         let mut slots = Vec::new();
         for (level, length_s) in LENGTHS_S.into_iter().enumerate() {
-            let last = now_s / length_s;
+            let last = now / length_s;
             let first = (from_s / length_s + 1).max((last + 1).saturating_sub(SLOTS));
             slots.extend((first..=last).map(|number| Self::new(level, number)));
         }
