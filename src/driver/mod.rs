@@ -15,6 +15,7 @@ mod operation;
 mod relay;
 pub mod store;
 mod tick;
+mod write;
 
 pub use act::{Attempted, Upstream};
 pub use arming::Timers;

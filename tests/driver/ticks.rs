@@ -190,6 +190,20 @@ fn a_tick_begins_nothing_once_its_time_is_over() {
     assert_eq!((done, shop.memory.count("t/")), (vec![3, 3, 3, 1], 0));
 }
 
+/// Short ticks may follow any request: when nothing is due they write nothing.
+#[test]
+fn a_tick_without_a_walk_writes_nothing_when_nothing_is_due() {
+    let mut shop = Shop::new(waiting(700), 4);
+    shop.submit(1);
+    shop.tick();
+    shop.limits.buckets = 0;
+    for _ in 0..20 {
+        shop.pass(1_000);
+        let (_, (reads, writes)) = shop.memory.cost(|| shop.tick());
+        assert!(reads < 70 && writes == 0, "{reads} reads, {writes} writes");
+    }
+}
+
 /// A store that is out ends the tick, and the next one goes on.
 #[test]
 fn a_store_that_is_out_ends_the_tick() {
