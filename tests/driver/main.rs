@@ -26,4 +26,5 @@ mod setting;
 mod shop;
 mod simulation;
 mod ticks;
+mod turns;
 mod upstream;

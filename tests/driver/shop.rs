@@ -11,8 +11,8 @@ use reprise::driver::{
     TickLimits, Ticked, Timers, Upstream,
 };
 use reprise::machine::{
-    AttemptError, AttemptStart, Delivery, DeliveryOutcome, DeliveryStart, ErrorKind, Headers,
-    Millis, Name, OperationResult, Outcome, Policy, Record, ResultBody, Timestamp, stored,
+    AttemptError, AttemptStart, Backoff, Delivery, DeliveryOutcome, DeliveryStart, ErrorKind,
+    Headers, Millis, Name, OperationResult, Outcome, Policy, Record, ResultBody, Timestamp, stored,
 };
 use reprise::machine::{Blob, EventDrafts};
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::client::BUDGET_NAME;
 use crate::memory::Memory;
 use crate::model::run;
-use crate::setting::{START_MS, draft, origin};
+use crate::setting::{Kind, START_MS, draft, origin, policy};
 
 /// The world outside: the upstream, the receiver, and the time.
 #[derive(Debug)]
@@ -214,4 +214,15 @@ impl Shop {
         let node = node.expect("the store works").expect("it is there");
         stored::decode(node.payload()).expect("a record")
     }
+}
+
+/// A policy whose waits are all of this length.
+pub fn waiting(wait_ms: u64) -> Policy {
+    let mut settings = policy(Kind::Unsafe, 10).settings().clone();
+    settings.attempts.backoff = Backoff::Constant {
+        delay_ms: Millis::new(wait_ms),
+    };
+    settings.attempts.hint_cap_ms = Millis::from_secs(24 * 60 * 60);
+    settings.delivery.backoff = settings.attempts.backoff;
+    Policy::new(settings).expect("sound settings")
 }
