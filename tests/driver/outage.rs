@@ -69,7 +69,12 @@ fn outage(title: &str, span_ms: u64) -> Drained {
     assert_eq!(shop.memory.count("t/"), 0, "no timer is left over");
     let records: Vec<Record> = ids.into_iter().map(|id| shop.record(id)).collect();
     let done = |record: &&Record| matches!(record.state(), State::Done { .. });
-    let out_of_budget = |record: &&Record| matches!(record.state(), State::Failed { error, .. } if *error == EndReason::BudgetEmpty);
+    let out_of_budget = |record: &&Record| {
+        let State::Failed { error, .. } = record.state() else {
+            return false;
+        };
+        *error == EndReason::BudgetEmpty
+    };
     let calls = shop.world.calls.borrow();
     let drained = Drained {
         // The first attempts are no retries. The tick of the last second still meets an upstream that is down.

@@ -232,7 +232,7 @@ impl<K: Kv> Store<K> {
     /// Says that the slots before `left`, or all when it is `None`, were found empty. One write every half minute, and
     /// whenever a part of the slots was gone through.
     ///
-    /// It follows the clock of whoever came last, back and forth: behind a clock that was ahead, timers would be missed.
+    /// It follows the clock of whoever came last, forth and back: behind one that was ahead, timers would be missed.
     pub async fn pass_slots(
         &self,
         due: &DueSlots,

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A timer is taken after its record was told. A tick that dies before leaves the timer to the next one; one that dies
-//! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at the
-//! same timers and share the records: each record is told by several and moved by one, because every move is fenced by
-//! the record's revision.
+//! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at
+//! the same timers and share the records: each record is told by several and moved by one, because every move is fenced
+//! by the record's revision.
 //!
 //! What timers miss, the walk finds: a record that is due is met once its bucket is visited, so within as many ticks as
 //! a round of the buckets takes. Nothing here needs a timer for being right, only for being in time.
@@ -61,8 +61,8 @@ pub struct TickLimits {
 }
 
 impl Default for TickLimits {
-    /// For a tick every second. A round of the default 16,384 buckets takes 256 ticks, which is four minutes and a half; an
-    /// attempt that was lost in a client's request is found within that time and its lease.
+    /// For a tick every second. A round of the default 16,384 buckets takes 256 ticks, four minutes and a half; an attempt
+    /// that was lost in a client's request is found within that time after its lease.
     fn default() -> Self {
         Self {
             records: 256,
