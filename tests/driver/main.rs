@@ -20,6 +20,7 @@ mod client;
 mod memory;
 mod observer;
 mod outage;
+mod overlap;
 mod requests;
 mod scale;
 mod setting;

@@ -24,7 +24,7 @@ use crate::setting::{Kind, START_MS, draft, origin, policy};
 
 /// The world outside: the upstream, the receiver, and the time.
 #[derive(Debug)]
-pub struct World {
+pub struct Outer {
     pub now_ms: Cell<u64>,
     /// How long an attempt takes.
     pub takes_ms: Cell<u64>,
@@ -40,13 +40,27 @@ pub struct World {
     pub deliveries: Cell<u32>,
 }
 
-impl World {
+impl Outer {
+    pub fn new() -> Self {
+        Self {
+            now_ms: Cell::new(START_MS),
+            takes_ms: Cell::new(0),
+            is_up: Cell::new(true),
+            receiver_is_up: Cell::new(true),
+            hint: Cell::new(None),
+            has_events: false,
+            calls: RefCell::default(),
+            received: RefCell::default(),
+            deliveries: Cell::new(0),
+        }
+    }
+
     pub fn now(&self) -> Timestamp {
         Timestamp::from_unix_ms(self.now_ms.get())
     }
 }
 
-impl Upstream for World {
+impl Upstream for Outer {
     async fn attempt(&self, _: &Record, _: &AttemptStart) -> Attempted {
         let second = (self.now_ms.get() - START_MS) / 1_000;
         *self.calls.borrow_mut().entry(second).or_default() += 1;
@@ -82,7 +96,7 @@ impl Upstream for World {
     }
 }
 
-impl Sink for World {
+impl Sink for Outer {
     async fn deliver(&self, record: &Record, delivery: &Delivery, _: &DeliveryStart) -> Delivered {
         self.deliveries.set(self.deliveries.get() + 1);
         let outcome = if self.receiver_is_up.get() {
@@ -106,7 +120,7 @@ impl Sink for World {
 pub struct Shop {
     pub memory: Memory,
     pub store: Store<Memory>,
-    pub world: World,
+    pub world: Outer,
     pub policy: Policy,
     pub timers: Timers,
     pub limits: TickLimits,
@@ -114,9 +128,9 @@ pub struct Shop {
 }
 
 impl Directory for Shop {
-    type Upstream = World;
+    type Upstream = Outer;
 
-    fn find(&self, operation: &Name) -> Option<Parts<'_, World>> {
+    fn find(&self, operation: &Name) -> Option<Parts<'_, Outer>> {
         (operation.as_str() == "charge").then_some(Parts {
             upstream: &self.world,
             policy: &self.policy,
@@ -133,17 +147,7 @@ impl Shop {
         Self {
             store: store.expect("a sound store"),
             memory,
-            world: World {
-                now_ms: Cell::new(START_MS),
-                takes_ms: Cell::new(0),
-                is_up: Cell::new(true),
-                receiver_is_up: Cell::new(true),
-                hint: Cell::new(None),
-                has_events: false,
-                calls: RefCell::default(),
-                received: RefCell::default(),
-                deliveries: Cell::new(0),
-            },
+            world: Outer::new(),
             policy,
             timers: Timers::All,
             limits: TickLimits {
@@ -158,7 +162,7 @@ impl Shop {
         }
     }
 
-    pub fn operations(&self) -> Operations<'_, Memory, World> {
+    pub fn operations(&self) -> Operations<'_, Memory, Outer> {
         Operations {
             store: &self.store,
             upstream: &self.world,

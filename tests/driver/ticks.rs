@@ -311,12 +311,12 @@ fn an_operation_that_is_not_known_is_left_alone() {
 struct Nobody;
 
 impl reprise::driver::Directory for Nobody {
-    type Upstream = crate::shop::World;
+    type Upstream = crate::shop::Outer;
 
     fn find(
         &self,
         _: &reprise::machine::Name,
-    ) -> Option<reprise::driver::Parts<'_, crate::shop::World>> {
+    ) -> Option<reprise::driver::Parts<'_, crate::shop::Outer>> {
         None
     }
 }

@@ -10,8 +10,9 @@
 //! A timer is put where its level is fine enough and never moved to another one: a far deadline is met late by a slot
 //! of its level, which is 3 % of the wait at the most, and a near one by a second. One wheel of seconds would do for
 //! all of them only if each of its slots were read through again on every turn. The number of slots is fixed, so their
-//! words do not pile up, and a gap of any length is caught up by one look at each of them. After a gap of more than half
-//! a turn a slot may hold timers of the next one too: they were pushed later, so they lie on top of those that are due.
+//! words do not pile up, and a gap of any length is caught up by one look at each of them. After a gap of more than
+//! half a turn a slot may hold timers of the next one too: they were pushed later, so they lie on top of those that are
+//! due.
 //!
 //! A slot's time is that of its latest deadline: whoever comes then finds all of them due. Half of a wheel is left
 //! empty, because two clocks may differ: a slot that is one clock's past must not yet be another one's next turn.

@@ -61,8 +61,8 @@ pub struct TickLimits {
 }
 
 impl Default for TickLimits {
-    /// For a tick every second. A round of the default 16,384 buckets takes 256 ticks, four minutes and a half; an attempt
-    /// that was lost in a client's request is found within that time after its lease.
+    /// For a tick every second. A round of the default 16,384 buckets takes 256 ticks, four minutes and a half; an
+    /// attempt that was lost in a client's request is found within that time after its lease.
     fn default() -> Self {
         Self {
             records: 256,
