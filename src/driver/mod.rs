@@ -7,6 +7,7 @@
 //! This layer never reads a clock, never draws randomness and knows no HTTP and no Spin type.
 
 mod act;
+mod arming;
 pub mod entropy;
 mod error;
 pub mod inbox;
@@ -14,8 +15,12 @@ pub mod kv;
 mod operation;
 mod relay;
 pub mod store;
+mod tick;
+mod write;
 
 pub use act::{Attempted, Upstream};
+pub use arming::Timers;
 pub use error::DriverError;
 pub use operation::{Operations, Settled, Submission};
 pub use relay::{Delivered, Sink};
+pub use tick::{Directory, Parts, Tick, TickLimits, Ticked};

@@ -14,14 +14,13 @@
 //! One call runs one attempt at most: what comes after an attempt is either an end or a wait, and nobody waits here.
 
 use super::act::{Acted, Step, Upstream};
+use super::arming::Timers;
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
-use super::store::{Change, Created, Identity, NEVER, NewRecord, Node, Store, StoreError, Updated};
-use crate::machine::{
-    DeliveryEvent, Effect, Event, OperationEvent, Origin, OutboxEvent, Policy, Record, Seed,
-    Timestamp, decide, stored,
-};
+use super::store::{Created, Identity, NewRecord, Node, Store};
+use super::write::expires_at_ms;
+use crate::machine::{Effect, Event, OperationEvent, Origin, Policy, Record, Timestamp, stored};
 
 /// Times that one call decides anew, after a conflict or because something has happened. Each conflict is somebody
 /// else's progress on the same record, so the bound is met only by a crowd.
@@ -38,6 +37,8 @@ pub struct Operations<'a, K, U> {
     pub policy: &'a Policy,
     /// What the retry budget is shared by: everything that calls the same upstream.
     pub budget_name: &'a str,
+    /// Which deadlines get a timer.
+    pub timers: Timers,
 }
 
 /// What became of a client's request.
@@ -62,6 +63,24 @@ pub enum Settled {
     },
     /// There is no such record, or its retention is over.
     Gone,
+}
+
+/// A record as a call leaves it in the store.
+pub(super) struct Left {
+    pub(super) node: Node,
+    /// The last step that was taken.
+    pub(super) step: Step,
+    /// Whether this call has changed the record at all.
+    pub(super) is_changed: bool,
+}
+
+impl Left {
+    fn settled(self) -> Settled {
+        Settled::At {
+            record: Box::new(self.step.record),
+            effect: self.step.effect,
+        }
+    }
 }
 
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
@@ -100,7 +119,12 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 // A creation that took effect late may have been moved on by others already: then it is theirs.
                 let is_ours = node.payload() == new.payload;
                 let settled = if is_ours {
-                    self.go_on(node, step, entropy).await?
+                    let step = Step {
+                        is_changed: true,
+                        ..step
+                    };
+                    let left = self.go_on(node, step, entropy).await?;
+                    self.settle(left, entropy).await
                 } else {
                     self.tell(node, submitted, now, entropy).await?
                 };
@@ -149,13 +173,32 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
-        match self
-            .write(node, Event::Operation(event), now, entropy)
-            .await?
-        {
+        let left = self.move_on(node, event, now, entropy).await?;
+        Ok(self.settle(left, entropy).await)
+    }
+
+    /// [`Operations::tell`] without a timer for what is left to do. `None` when the record is gone.
+    pub(super) async fn move_on(
+        &self,
+        node: Node,
+        event: OperationEvent,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Left>, DriverError> {
+        let event = Event::Operation(event);
+        match self.write(node, event, now, entropy).await? {
             Some((node, step)) => self.go_on(node, step, entropy).await,
-            None => Ok(Settled::Gone),
+            None => Ok(None),
         }
+    }
+
+    /// Ends a call: sets the timer that the record needs, and says where the record is.
+    pub(super) async fn settle(&self, left: Option<Left>, entropy: &mut Entropy) -> Settled {
+        let Some(left) = left else {
+            return Settled::Gone;
+        };
+        self.arm(&left, entropy).await;
+        left.settled()
     }
 
     /// Carries out a step that is in the store, and whatever follows from it.
@@ -164,15 +207,19 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         mut node: Node,
         mut step: Step,
         entropy: &mut Entropy,
-    ) -> Result<Settled, DriverError> {
+    ) -> Result<Option<Left>, DriverError> {
+        let mut is_changed = false;
         for _ in 0..TURNS_MAX {
+            is_changed |= step.is_changed;
             let (event, now) = match self.act(&step, entropy).await? {
                 Acted::Happened(event, now) => (event, now),
                 Acted::Settled(effect) => {
-                    return Ok(Settled::At {
-                        record: Box::new(step.record),
-                        effect,
-                    });
+                    step.effect = effect;
+                    return Ok(Some(Left {
+                        node,
+                        step,
+                        is_changed,
+                    }));
                 }
             };
             match self
@@ -180,7 +227,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 .await?
             {
                 Some(next) => (node, step) = next,
-                None => return Ok(Settled::Gone),
+                None => return Ok(None),
             }
         }
         Err(DriverError::Contended)
@@ -205,85 +252,4 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         }
         Err(DriverError::Contended)
     }
-
-    /// Decides and writes, again and again while others come in between. `None` when the record is gone.
-    ///
-    /// A store that fails while an outcome is in our hands is asked again: the outcome exists nowhere else. It may find
-    /// its own write there; then the report is stale, and the record is as it should be.
-    pub(super) async fn write(
-        &self,
-        mut node: Node,
-        event: Event,
-        now: Timestamp,
-        entropy: &mut Entropy,
-    ) -> Result<Option<(Node, Step)>, DriverError> {
-        let id = node.id();
-        let is_report = is_report(&event);
-        for _ in 0..TURNS_MAX {
-            let record = stored::decode(node.payload()).map_err(DriverError::Record)?;
-            let step = self.decide(record, event.clone(), now, entropy);
-            if step.effect == Effect::Expired {
-                return Ok(None);
-            }
-            if !step.is_changed {
-                return Ok(Some((node, step)));
-            }
-            let change = Change {
-                payload: stored::encode(&step.record),
-                expires_at_ms: expires_at_ms(&step.record),
-            };
-            match self
-                .store
-                .update(&node, change, now.as_unix_ms(), entropy)
-                .await
-            {
-                Ok(Updated::Applied(node)) => return Ok(Some((node, step))),
-                Ok(Updated::Conflict(seen)) => node = seen,
-                Ok(Updated::Gone) => return Ok(None),
-                Err(StoreError::Unavailable(_) | StoreError::Contended) if is_report => {
-                    match self.store.load(id, now.as_unix_ms()).await? {
-                        Some(seen) => node = seen,
-                        None => return Ok(None),
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(DriverError::Contended)
-    }
-
-    fn decide(&self, record: Record, event: Event, now: Timestamp, entropy: &mut Entropy) -> Step {
-        let seed = Seed::new(entropy.next_u64());
-        let decision = decide(&record, event, now, seed, self.policy);
-        let is_changed = decision.write.is_some();
-        Step {
-            record: decision.write.unwrap_or(record),
-            effect: decision.effect,
-            is_changed,
-            now,
-        }
-    }
-}
-
-/// Whether the event carries something that was done and is known to nobody else.
-fn is_report(event: &Event) -> bool {
-    match event {
-        Event::Operation(event) => match event {
-            OperationEvent::AttemptFinished { .. } | OperationEvent::BudgetAnswered(_) => true,
-            OperationEvent::Submitted { .. }
-            | OperationEvent::Woken
-            | OperationEvent::CancelAsked
-            | OperationEvent::RetryAsked => false,
-        },
-        Event::Outbox(OutboxEvent::Delivery {
-            event: DeliveryEvent::Finished { .. },
-            ..
-        }) => true,
-        Event::Outbox(_) => false,
-    }
-}
-
-/// The expiry of a record as the store has it.
-fn expires_at_ms(record: &Record) -> u64 {
-    record.expires_at().map_or(NEVER, Timestamp::as_unix_ms)
 }

@@ -7,7 +7,8 @@ use super::act::{Step, Upstream};
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
-use super::operation::{Operations, Settled, TURNS_MAX};
+use super::operation::{Left, Operations, Settled, TURNS_MAX};
+use super::store::Node;
 use crate::machine::{
     Delivery, DeliveryEvent, DeliveryOutcome, DeliveryStart, Effect, Event, OutboxEvent, Record,
     Timestamp,
@@ -45,28 +46,44 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         &self,
         id: uuid::Uuid,
         sink: &S,
-        mut now: Timestamp,
+        now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
-        let Some(mut node) = self.store.load(id, now.as_unix_ms()).await? else {
+        let Some(node) = self.store.load(id, now.as_unix_ms()).await? else {
             return Ok(Settled::Gone);
         };
+        let left = self.deliver_due(node, sink, now, entropy).await?;
+        Ok(self.settle(left, entropy).await)
+    }
+
+    /// [`Operations::relay`] of a node that was read, and without a timer for what is left to do.
+    pub(super) async fn deliver_due<S: Sink>(
+        &self,
+        mut node: Node,
+        sink: &S,
+        mut now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Left>, DriverError> {
+        let mut is_changed = false;
         for _ in 0..TURNS_MAX {
             let woken = Event::Outbox(OutboxEvent::Woken);
             let Some((started, step)) = self.write(node, woken, now, entropy).await? else {
-                return Ok(Settled::Gone);
+                return Ok(None);
             };
             let Effect::Deliver(start) = &step.effect else {
                 if step.is_changed {
                     // One was given up; another may be due.
+                    is_changed = true;
                     node = started;
                     continue;
                 }
-                return Ok(Settled::At {
-                    record: Box::new(step.record),
-                    effect: step.effect,
-                });
+                return Ok(Some(Left {
+                    node: started,
+                    step,
+                    is_changed,
+                }));
             };
+            is_changed = true;
             let Delivered { outcome, ended_at } = deliver(sink, &step, start).await;
             now = ended_at;
             match self
@@ -74,7 +91,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 .await?
             {
                 Some((next, _)) => node = next,
-                None => return Ok(Settled::Gone),
+                None => return Ok(None),
             }
         }
         Err(DriverError::Contended)
@@ -93,13 +110,13 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
             return Ok(Settled::Gone);
         };
         let event = Event::Outbox(OutboxEvent::Delivery { seq, event });
-        match self.write(node, event, now, entropy).await? {
-            Some((_, Step { record, effect, .. })) => Ok(Settled::At {
-                record: Box::new(record),
-                effect,
-            }),
-            None => Ok(Settled::Gone),
-        }
+        let left = self.write(node, event, now, entropy).await?;
+        let left = left.map(|(node, step)| Left {
+            node,
+            is_changed: step.is_changed,
+            step,
+        });
+        Ok(self.settle(left, entropy).await)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::config::{FingerprintRule, Handler, Operation, WhenFinished, WhileUnfi
 use crate::content::fingerprint;
 use crate::driver::kv::Kv;
 use crate::driver::store::Identity as StoreIdentity;
-use crate::driver::{Operations, Settled};
+use crate::driver::{Operations, Settled, Timers};
 use crate::machine::{
     Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal, ResultBody,
     State, Timestamp, stored,
@@ -185,6 +185,7 @@ impl<K: Kv, O: Outgoing> Open<'_, K, O> {
             upstream: worker,
             policy: &operation.policy,
             budget_name: worker.budget_name(),
+            timers: Timers::All,
         }
     }
 }

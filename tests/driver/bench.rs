@@ -7,7 +7,7 @@ use std::rc::Rc;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
 use reprise::driver::store::Store;
-use reprise::driver::{Attempted, DriverError, Operations, Settled, Submission, Upstream};
+use reprise::driver::{Attempted, DriverError, Operations, Settled, Submission, Timers, Upstream};
 use reprise::machine::{
     AttemptStart, Effect, Millis, OperationEvent, Outcome, Policy, Record, State, Timestamp,
 };
@@ -182,6 +182,7 @@ impl Bench {
             upstream: &self.upstream,
             policy: &self.policy,
             budget_name: BUDGET_NAME,
+            timers: Timers::Never,
         }
     }
 

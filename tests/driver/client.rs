@@ -2,7 +2,7 @@
 
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{Layout, Store, StoreError};
-use reprise::driver::{DriverError, Operations, Settled, Submission};
+use reprise::driver::{DriverError, Operations, Settled, Submission, Timers};
 use reprise::machine::{Effect, OperationEvent, Policy, Record, Refusal, State};
 use uuid::Uuid;
 
@@ -39,6 +39,7 @@ pub async fn live(
         upstream: &gateway,
         policy: &policy,
         budget_name: BUDGET_NAME,
+        timers: Timers::All,
     };
     loop {
         // Some time passes between two things, and the clock is read once for each.

@@ -14,10 +14,18 @@
 #[path = "../model/mod.rs"]
 mod model;
 
+mod aftermath;
 mod bench;
 mod client;
+mod memory;
 mod observer;
+mod outage;
+mod overlap;
 mod requests;
+mod scale;
 mod setting;
+mod shop;
 mod simulation;
+mod ticks;
+mod turns;
 mod upstream;

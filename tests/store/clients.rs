@@ -3,9 +3,10 @@
 use crate::explorer::{Task, Told};
 use crate::model::{Client, Model, Rules, World, run};
 use reprise::driver::entropy::Entropy;
+use reprise::driver::kv::Kv;
 use reprise::driver::store::{
-    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Store, StoreError,
-    Updated,
+    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Slot, Store,
+    StoreError, Updated,
 };
 use uuid::Uuid;
 
@@ -139,6 +140,90 @@ pub fn walker(layout: Layout) -> impl Fn(Client) -> Task {
             })
         })
     }
+}
+
+/// When the timers of the histories are due.
+pub const TIMER_MS: u64 = NOW_MS + 1_500;
+
+/// The record that a client's timers name.
+pub fn timed(client: usize) -> Uuid {
+    Uuid::from_u128(client as u128 + 1)
+}
+
+/// A client that puts a timer into the one slot where all meet.
+pub fn arming(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        let mut entropy = seed(&client);
+        let id = timed(client.id);
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let added = store.add_timer(id, TIMER_MS, NOW_MS, &mut entropy).await;
+            told(added, |()| Told::TimerSet)
+        })
+    }
+}
+
+/// A client that goes through that slot, and takes its timers until there is none.
+pub fn taker(layout: Layout) -> impl Fn(Client) -> Task {
+    move |client| {
+        Box::pin(async move {
+            let store = Store::with_layout(client, layout);
+            let mut rang = Vec::new();
+            told(take_all(&store, &mut rang).await, |()| Told::Rang(rang))
+        })
+    }
+}
+
+async fn take_all<K: Kv>(store: &Store<K>, rang: &mut Vec<Uuid>) -> Result<(), StoreError> {
+    // The histories do not spread over several slots, so it is known beforehand which of those that are due it is.
+    let slot = timer_slot();
+    loop {
+        let timers = store.oldest_timers(slot).await?;
+        if timers.is_empty() {
+            return Ok(());
+        }
+        for timer in timers {
+            // Here the record would be told.
+            rang.push(timer.id());
+            store.remove_timer(&timer).await?;
+        }
+    }
+}
+
+/// The slot of the histories' timers.
+pub fn timer_slot() -> Slot {
+    Slot::due(TIMER_MS + 1_000, TIMER_MS / 1_000)
+        .into_iter()
+        .find(|slot| slot.is_home_of(TIMER_MS, NOW_MS))
+        .expect("its time has come")
+}
+
+/// The store with these timers in that slot, the first one pushed first.
+pub fn with_timers(model: &Model, layout: Layout, ids: &[Uuid]) -> Model {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let store = Store::with_layout(client.clone(), layout);
+    let mut entropy = Entropy::from_seed([170; 32]);
+    for id in ids {
+        run(store.add_timer(*id, TIMER_MS, NOW_MS, &mut entropy))
+            .expect("a direct world does not fail");
+    }
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    model
+}
+
+/// What a client that comes after it all takes from the slot.
+pub fn left_to_take(model: &Model, layout: Layout) -> Result<Vec<Uuid>, StoreError> {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let mut rang = Vec::new();
+    run(take_all(&Store::with_layout(client, layout), &mut rang))?;
+    Ok(rang)
 }
 
 /// A client that adds 1 to the number in a record, `times` times, from whatever it finds there.

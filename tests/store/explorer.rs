@@ -35,6 +35,10 @@ pub enum Told {
     Purged,
     /// An inbox answered this to its event.
     Received(Result<Received, InboxError>),
+    /// Its timer is in the wheel.
+    TimerSet,
+    /// It told the records of these timers and took them.
+    Rang(Vec<Uuid>),
     /// It was told that the store cannot answer.
     Failed(StoreError),
 }

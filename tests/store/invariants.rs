@@ -33,6 +33,19 @@ pub struct Snapshot {
     /// The pointers that only a purge reaches.
     pub remains: BTreeSet<u64>,
     pub scratch: usize,
+    /// All timers by pointer.
+    pub timers: BTreeMap<u64, StoredTimer>,
+    /// The timers that a slot's word leads to, newest first, by the word's key.
+    pub slots: BTreeMap<String, Vec<u64>>,
+}
+
+/// A timer as it lies in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTimer {
+    pub next: u64,
+    pub milestone: u64,
+    pub id: Uuid,
+    pub due_ms: u64,
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -50,6 +63,11 @@ impl Snapshot {
                         u64::from_str_radix(pointer, 16).map_err(|e| format!("{key}: {e}"))?;
                     snapshot.nodes.insert(pointer, stored(value));
                 }
+                Some(("t", pointer)) => {
+                    let pointer =
+                        u64::from_str_radix(pointer, 16).map_err(|e| format!("{key}: {e}"))?;
+                    snapshot.timers.insert(pointer, stored_timer(value));
+                }
                 Some(("p", _)) => snapshot.scratch += 1,
                 Some(("w", _)) if value.len() == 8 || key == "w/layout" => {}
                 _ => return Err(format!("{key} is a key of no kind")),
@@ -59,7 +77,29 @@ impl Snapshot {
             let chain = snapshot.chain(key, u64_at(value, 0))?;
             snapshot.chains.insert(key.clone(), chain);
         }
+        for (key, value) in model.data.range("w/t/".to_owned().."w/t0".to_owned()) {
+            let slot = snapshot.slot(key, u64_at(value, 0))?;
+            snapshot.slots.insert(key.clone(), slot);
+        }
         Ok(snapshot)
+    }
+
+    /// The timers that a word leads to. A chain of timers ends where one is missing.
+    fn slot(&self, key: &str, word: u64) -> Result<Vec<u64>, String> {
+        let (mut link, mut slot) = (word, Vec::new());
+        while let Some(timer) = self.timers.get(&link) {
+            if slot.contains(&link) {
+                return Err(format!("{key} leads to {link:016x} twice"));
+            }
+            slot.push(link);
+            link = timer.next;
+        }
+        Ok(slot)
+    }
+
+    /// Timers that no word leads to.
+    pub fn timer_orphans(&self) -> usize {
+        self.timers.len() - self.slots.values().map(Vec::len).sum::<usize>()
     }
 
     fn chain(&mut self, key: &str, word: u64) -> Result<Vec<u64>, String> {
@@ -119,6 +159,15 @@ fn stored(bytes: &[u8]) -> Stored {
     }
 }
 
+fn stored_timer(bytes: &[u8]) -> StoredTimer {
+    StoredTimer {
+        next: u64_at(bytes, 8),
+        milestone: u64_at(bytes, 16),
+        id: Uuid::from_slice(&bytes[24..40]).expect("sixteen bytes"),
+        due_ms: u64_at(bytes, 40),
+    }
+}
+
 /// Checks what must hold of the store's bytes after every schedule.
 pub fn check_structure(end: &End) -> Result<Snapshot, String> {
     if end.model.broken {
@@ -130,6 +179,12 @@ pub fn check_structure(end: &End) -> Result<Snapshot, String> {
         return Err(format!(
             "{} orphans after {lost} crashes and faults",
             snapshot.orphans()
+        ));
+    }
+    if snapshot.timer_orphans() > lost {
+        return Err(format!(
+            "{} timers that no slot leads to after {lost} crashes and faults",
+            snapshot.timer_orphans()
         ));
     }
     if snapshot.scratch > 2 * lost {

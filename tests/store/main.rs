@@ -23,3 +23,4 @@ mod invariants;
 mod layouts;
 mod scenarios;
 mod simulation;
+mod timers;

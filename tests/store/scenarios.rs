@@ -10,7 +10,7 @@ use crate::model::{Client, Model, Rules};
 use reprise::driver::store::NEVER;
 use uuid::Uuid;
 
-const ALL_RULES: [Rules; 4] = [Rules::Sqlite, Rules::Redis, Rules::Dynamo, Rules::Plain];
+pub const ALL_RULES: [Rules; 4] = [Rules::Sqlite, Rules::Redis, Rules::Dynamo, Rules::Plain];
 
 /// How often a client of this end says that it updated.
 fn updates(told: Option<&Told>) -> Option<u32> {
@@ -66,12 +66,12 @@ fn check_one_creates(end: &End) -> Result<(), String> {
 }
 
 /// Explores with one crash, with one fault, and with one of each, and prints what was seen.
-fn cover(scenario: Scenario<'_>) {
+pub fn cover(scenario: Scenario<'_>) {
     cover_with(&[(1, 0), (0, 1), (1, 1)], scenario);
 }
 
 /// Explores with each of these numbers of crashes and faults.
-fn cover_with(budgets: &[(u8, u8)], mut scenario: Scenario<'_>) {
+pub fn cover_with(budgets: &[(u8, u8)], mut scenario: Scenario<'_>) {
     for (crashes, faults) in budgets {
         (scenario.crashes, scenario.faults) = (*crashes, *faults);
         let report = explore(&scenario);
@@ -97,7 +97,7 @@ fn print(scenario: &Scenario<'_>, report: &Report) {
     );
 }
 
-fn scenario<'a>(
+pub fn scenario<'a>(
     name: &'a str,
     start: Model,
     clients: &'a [&'a dyn Fn(Client) -> Task],

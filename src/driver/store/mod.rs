@@ -23,9 +23,14 @@
 //!   bring it back to life beside its successor. **Purge** comes a grace period later, cuts only a fully expired tail
 //!   off a chain, and deletes nodes when no reader can reach them any more, the oldest first: the cut link still leads
 //!   the next purge to whatever one that died has left.
+//! - **Timers** say when a record is due. They hang on a hashed wheel: `w/t/…` is the word of one of 3,072 slots, `t/…`
+//!   a timer that was pushed onto it as a record is onto its bucket. A slot is emptied by deleting its timers, the
+//!   oldest first, each after its record was told; its word changes by pushes alone. So a timer that was published rings
+//!   until it is taken, whoever dies in between. It may ring twice, and it may be lost with the client that was about to
+//!   push it: timers make work start in time, and that it starts at all is the promise of the walk over the buckets.
 //!
 //! What the grace period must cover: the skew between the clocks of two instances plus the longest time from the
-//! read to the write of one update. Nothing else here depends on time.
+//! read to the write of one update. Nothing else here depends on time, but for when a timer rings.
 //!
 //! The store never interprets a payload, never sleeps and never retries without a bound.
 
@@ -37,7 +42,9 @@ pub mod layout;
 mod node;
 mod purge;
 mod shared;
+mod timers;
 mod update;
+mod wheel;
 mod word;
 
 #[cfg(test)]
@@ -49,7 +56,9 @@ pub use identity::{Identity, Pointer};
 pub use layout::Layout;
 pub use node::{NEVER, Node};
 pub use purge::{Buckets, PurgeLimits, Purged};
+pub use timers::{DueSlots, Timer};
 pub use update::{Change, Updated};
+pub use wheel::Slot;
 
 use super::entropy::Entropy;
 use super::kv::Kv;
@@ -79,6 +88,11 @@ pub mod limits {
     /// Leading bits of an identity that choose its bucket, when the layout is first written. 2^14 buckets keep the
     /// chain of a hundred thousand records at six nodes, and cost one more write for each bucket's first record.
     pub const DEFAULT_BUCKET_BITS: u8 = 14;
+    /// Seconds behind the clock that every look at the wheel goes through again. A timer whose writer takes longer than
+    /// this from choosing its slot to being there may be passed by; a request that takes so long has been given up.
+    pub const WHEEL_TRAIL_S: u64 = 30;
+    /// How far ahead of our clock the wheel may have been gone through. Further ahead it was a broken clock.
+    pub const MAX_CLOCK_LEAD_MS: u64 = 10 * 60 * 1_000;
     /// More buckets than this would take longer to walk than records live.
     pub const MAX_BUCKET_BITS: u8 = 20;
 }

@@ -3,7 +3,7 @@
 use super::identity::Link;
 use super::node::{BrokenWalks, Walk, Walked};
 use super::word::{WordSwap, bucket_key};
-use super::{Pointer, Store, StoreError, limits};
+use super::{Node, Pointer, Store, StoreError, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use std::ops::AddAssign;
@@ -14,7 +14,7 @@ const CURSOR_NAME: &str = "walk";
 /// How much one call to [`Store::purge`] may do.
 #[derive(Debug, Clone, Copy)]
 pub struct PurgeLimits {
-    /// Nodes to delete. The last bucket may exceed it by what one bucket holds.
+    /// Nodes to delete. The last bucket that is purged may exceed it by what one bucket holds.
     pub nodes: usize,
     /// How long after its expiry a record is purged, in milliseconds.
     pub grace_ms: u64,
@@ -107,14 +107,29 @@ impl<K: Kv> Store<K> {
         limits: PurgeLimits,
         now_ms: u64,
     ) -> Result<Purged, StoreError> {
+        self.purge_and_visit(buckets, limits, now_ms, |_| {}).await
+    }
+
+    /// Purges these buckets, and shows each of their nodes to `visit`, for no more reads than the purge alone. A node
+    /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged.
+    pub async fn purge_and_visit(
+        &self,
+        buckets: Buckets,
+        limits: PurgeLimits,
+        now_ms: u64,
+        mut visit: impl FnMut(&Node),
+    ) -> Result<Purged, StoreError> {
         let mut purged = Purged::default();
         for step in 0..buckets.count {
-            if purged.deleted >= limits.nodes {
-                break;
-            }
             let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
-            let deadline_ms = now_ms.saturating_sub(limits.grace_ms);
-            match self.purge_bucket(bucket, deadline_ms).await {
+            let is_spent = purged.deleted >= limits.nodes;
+            let deadline_ms = if is_spent {
+                // Nothing has expired before time began.
+                0
+            } else {
+                now_ms.saturating_sub(limits.grace_ms)
+            };
+            match self.purge_bucket(bucket, deadline_ms, &mut visit).await {
                 Ok(one) => purged += one,
                 // One bad bucket must not keep its neighbours from being purged.
                 Err(StoreError::Corrupt { .. } | StoreError::Contended | StoreError::Crowded) => {
@@ -138,7 +153,12 @@ impl<K: Kv> Store<K> {
 
     /// Cuts the tail of records that expired at or before `deadline_ms` off one bucket and deletes it, and whatever
     /// an earlier purge of the bucket has cut off and not lived to delete.
-    async fn purge_bucket(&self, bucket: u32, deadline_ms: u64) -> Result<Purged, StoreError> {
+    async fn purge_bucket(
+        &self,
+        bucket: u32,
+        deadline_ms: u64,
+        visit: &mut impl FnMut(&Node),
+    ) -> Result<Purged, StoreError> {
         let key = bucket_key(bucket);
         let mut broken = BrokenWalks::default();
         for _ in 0..limits::MAX_TURNS {
@@ -147,6 +167,7 @@ impl<K: Kv> Store<K> {
             let walked = self
                 .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, |node| {
                     chain.push((node.pointer(), node.expires_at_ms()));
+                    visit(node);
                     Walk::On
                 })
                 .await?;

@@ -8,6 +8,11 @@ use crate::driver::kv::Kv;
 use crate::machine::Hex;
 
 impl<K: Kv> Store<K> {
+    /// The shared number `name`. One read.
+    pub(super) async fn read_shared(&self, name: &str) -> Result<u64, StoreError> {
+        Ok(self.read_word(&shared_key(name)).await?.number())
+    }
+
     /// Changes the shared number `name`, which is 0 before its first change. One read, and one write unless `change`
     /// wants none; both again each time that somebody else came first.
     ///

@@ -2,6 +2,7 @@
 
 use super::identity::Link;
 use super::node::Node;
+use super::timers::Timer;
 use super::word::Word;
 use super::{Identity, Pointer, StoreError, limits};
 use proptest::prelude::*;
@@ -121,11 +122,68 @@ fn identities_keep_tenant_operation_and_key_apart() {
     assert_eq!(distinct.len(), identities.len());
 }
 
+fn timer() -> Timer {
+    Timer {
+        pointer: pointer(),
+        height: 5,
+        next: Link::To(Pointer::from_raw(0x0102).expect("not zero")),
+        milestone: Link::To(Pointer::from_raw(0x0304).expect("not zero")),
+        id: ID,
+        due_ms: 0x0000_019a_0000_0000,
+    }
+}
+
+/// The bytes of [`timer`], as a store of format 1 holds them.
+const GOLDEN_TIMER: &[u8] = b"RPT1\x05\x00\x00\x00\
+    \x02\x01\x00\x00\x00\x00\x00\x00\
+    \x04\x03\x00\x00\x00\x00\x00\x00\
+    \x01\xa2\x28\x53\xfd\x1b\x73\x26\xb8\xc9\xb6\xe6\x03\x79\x24\x57\
+    \x00\x00\x00\x00\x9a\x01\x00\x00";
+
+#[test]
+fn a_timer_is_stored_as_documented() {
+    assert_eq!(timer().encode(), GOLDEN_TIMER);
+    assert_eq!(Timer::decode(pointer(), GOLDEN_TIMER), Some(timer()));
+    for length in 0..GOLDEN_TIMER.len() {
+        assert_eq!(Timer::decode(pointer(), &GOLDEN_TIMER[..length]), None);
+    }
+}
+
+#[test]
+fn every_timer_names_the_milestone_below_it() {
+    let mut below: Option<Timer> = None;
+    let mut milestone = Link::End;
+    for number in 1..=200 {
+        let pointer = Pointer::from_raw(number).expect("not zero");
+        let own = Timer { pointer, ..timer() };
+        let own = own.on(below.as_ref(), Link::End);
+        assert_eq!(own.milestone, milestone, "timer {number}");
+        if (number - 1) % 64 == 0 {
+            assert_eq!(own.height, 0, "timer {number}");
+            milestone = Link::To(pointer);
+        }
+        below = Some(own);
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_the_readers_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = Node::decode(pointer(), &bytes);
+        let _ = Timer::decode(pointer(), &bytes);
         let _ = Word::decode("w/b/00000", Some(&bytes)).and_then(|word| word.link("w/b/00000"));
+    }
+
+    #[test]
+    fn what_a_changed_byte_makes_of_a_timer_is_refused_or_another_timer(
+        at in 0..GOLDEN_TIMER.len(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = GOLDEN_TIMER.to_vec();
+        bytes[at] = byte;
+        if let Some(read) = Timer::decode(pointer(), &bytes) {
+            prop_assert_eq!(read.encode(), bytes);
+        }
     }
 
     #[test]

@@ -1,0 +1,291 @@
+//! One tick under way: the wheel, then the walk, record by record.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::{Directory, Tick, Ticked};
+use crate::driver::arming::Timers;
+use crate::driver::entropy::Entropy;
+use crate::driver::error::DriverError;
+use crate::driver::kv::Kv;
+use crate::driver::operation::{Left, Operations};
+use crate::driver::relay::Sink;
+use crate::driver::store::{NEVER, Node, Slot, StoreError, Timer};
+use crate::machine::{DeliveryState, DueReason, OperationEvent, Record, Timestamp, stored};
+
+/// A tick under way.
+pub(super) struct Run<'a, K, D, S, C> {
+    tick: &'a Tick<'a, K, D, S, C>,
+    started: Timestamp,
+    pub(super) ticked: Ticked,
+}
+
+/// What became of a record that a tick came by for.
+enum Met {
+    /// There was something to do, whatever came of it.
+    Due,
+    /// There is nothing to do before this time.
+    NotDue(Timestamp, DueReason),
+    /// It is gone.
+    Gone,
+}
+
+impl<'a, K, D, S, C> Run<'a, K, D, S, C>
+where
+    K: Kv,
+    D: Directory,
+    S: Sink,
+    C: Fn() -> Timestamp,
+{
+    pub(super) fn new(tick: &'a Tick<'a, K, D, S, C>) -> Self {
+        Self {
+            tick,
+            started: (tick.clock)(),
+            ticked: Ticked::default(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.tick.clock)()
+    }
+
+    fn is_late(&self) -> bool {
+        self.now().since(self.started) >= self.tick.limits.work_ms
+    }
+
+    /// Empties the slots whose time has come. Answers whether none is left.
+    pub(super) async fn turn_wheel(&mut self, entropy: &mut Entropy) -> Result<bool, DriverError> {
+        let store = self.tick.store;
+        let due = store.due_slots(self.started.as_unix_ms()).await?;
+        let mut left = None;
+        for slot in &due.slots {
+            if !self.empty_slot(*slot, entropy).await? || self.is_late() {
+                left = Some(*slot);
+                break;
+            }
+        }
+        store.pass_slots(&due, left, entropy).await?;
+        Ok(left.is_none())
+    }
+
+    /// Takes a slot's timers. Answers whether all that are due are taken.
+    async fn empty_slot(&mut self, slot: Slot, entropy: &mut Entropy) -> Result<bool, DriverError> {
+        loop {
+            let timers = match self.tick.store.oldest_timers(slot).await {
+                Ok(timers) => timers,
+                Err(error) => {
+                    self.note(error.into())?;
+                    return Ok(true);
+                }
+            };
+            if timers.is_empty() {
+                return Ok(true);
+            }
+            for timer in timers {
+                let now_ms = self.now().as_unix_ms();
+                if timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms) {
+                    // It is of the wheel's next turn, and so are those that were put on top of it.
+                    return Ok(true);
+                }
+                if self.ticked.due >= self.tick.limits.records || self.is_late() {
+                    return Ok(false);
+                }
+                self.take(&timer, entropy).await?;
+            }
+        }
+    }
+
+    /// Tells a timer's record, then takes the timer.
+    async fn take(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
+        let now_ms = self.now().as_unix_ms();
+        if timer.due_ms() > now_ms {
+            self.set_timer(timer.id(), timer.due_ms(), entropy).await?;
+        } else {
+            self.ticked.due += 1;
+            match self.come_by(timer.id(), entropy).await? {
+                Met::Due => {}
+                Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
+                    // Its holder may be at work, or a tick that died.
+                    self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
+                        .await?;
+                }
+                Met::NotDue(
+                    _,
+                    DueReason::Start
+                    | DueReason::Retry
+                    | DueReason::AttemptTimeout
+                    | DueReason::TotalDeadline
+                    | DueReason::Delivery
+                    | DueReason::Expiry,
+                )
+                | Met::Gone => self.ticked.stale += 1,
+            }
+        }
+        Ok(self.tick.store.remove_timer(timer).await?)
+    }
+
+    /// Visits the next buckets of the walk: purges them, and moves the records that are due.
+    ///
+    /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
+    /// wheel holds timers that were not taken, since those may be theirs.
+    pub(super) async fn walk(
+        &mut self,
+        is_wheel_done: bool,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let (store, limits) = (self.tick.store, self.tick.limits);
+        if limits.buckets == 0 {
+            return Ok(());
+        }
+        let now = self.now();
+        let buckets = store.take_buckets(limits.buckets, entropy).await?;
+        // A bucket may be read more than once, and then tells the same records again.
+        let mut found: BTreeMap<Uuid, Option<Timestamp>> = BTreeMap::new();
+        let visit = |node: &Node| {
+            let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
+            match is_unfinished.then(|| stored::decode(node.payload())) {
+                None => {}
+                Some(Err(_)) => drop(found.insert(node.id(), None)),
+                Some(Ok(record)) => {
+                    let due = Some(record.due().at).filter(|at| at.is_reached(now));
+                    found.extend(due.map(|at| (node.id(), Some(at))));
+                }
+            }
+        };
+        let purged = store
+            .purge_and_visit(buckets, limits.purge, now.as_unix_ms(), visit)
+            .await?;
+        self.ticked.buckets += purged.buckets;
+        self.ticked.purged += purged.deleted;
+        self.ticked.failed += purged.failed;
+        let mut share = (limits.records / 8).max(1);
+        for (id, due) in found {
+            let Some(due) = due else {
+                self.ticked.failed += 1;
+                continue;
+            };
+            if share > 0 && !self.is_late() {
+                share -= 1;
+                let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
+                self.ticked.found += u32::from(is_found);
+            } else if is_wheel_done {
+                self.set_timer(id, due.as_unix_ms(), entropy).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due of one record.
+    async fn come_by(&mut self, id: Uuid, entropy: &mut Entropy) -> Result<Met, DriverError> {
+        let now = self.now();
+        let node = match self.tick.store.load(id, now.as_unix_ms()).await {
+            Ok(Some(node)) => node,
+            Ok(None) => return Ok(Met::Gone),
+            Err(error) => return self.note(error.into()),
+        };
+        let record = match stored::decode(node.payload()) {
+            Ok(record) => record,
+            Err(error) => return self.note(DriverError::Record(error)),
+        };
+        let due = record.due();
+        if !due.at.is_reached(now) {
+            return Ok(Met::NotDue(due.at, due.reason));
+        }
+        let Some(parts) = self.tick.directory.find(&record.identity().operation) else {
+            self.ticked.unknown += 1;
+            return Ok(Met::Due);
+        };
+        self.ticked.lag_ms = self.ticked.lag_ms.max(now.since(due.at).get());
+        let operations = Operations {
+            store: self.tick.store,
+            upstream: parts.upstream,
+            policy: parts.policy,
+            budget_name: parts.budget_name,
+            timers: Timers::All,
+        };
+        match self.advance(&operations, node, &record, entropy).await {
+            Ok(()) => Ok(Met::Due),
+            Err(error) => self.note(error),
+        }
+    }
+
+    /// Moves a record on, delivers its events that are due, and sets the one timer that it then needs.
+    async fn advance(
+        &mut self,
+        operations: &Operations<'_, K, D::Upstream>,
+        mut node: Node,
+        before: &Record,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let mut left = None;
+        let mut outbox_due = before.outbox().due();
+        let now = self.now();
+        if !before.state().is_terminal() && before.state().due().at.is_reached(now) {
+            let woken = OperationEvent::Woken;
+            let Some(moved) = operations.move_on(node, woken, now, entropy).await? else {
+                return Ok(());
+            };
+            node = moved.node.clone();
+            outbox_due = moved.step.record.outbox().due();
+            left = Some(moved);
+        }
+        let now = self.now();
+        if outbox_due.is_some_and(|due| due.at.is_reached(now)) {
+            let was_changed = left.as_ref().is_some_and(|left: &Left| left.is_changed);
+            left = operations
+                .deliver_due(node, self.tick.sink, now, entropy)
+                .await?;
+            if let Some(left) = &mut left {
+                left.is_changed |= was_changed;
+            }
+        }
+        if let Some(left) = left {
+            let delivered = deliveries(&left.step.record).saturating_sub(deliveries(before));
+            self.ticked.delivered += u32::try_from(delivered).unwrap_or(u32::MAX);
+            self.ticked.advanced += u32::from(left.is_changed);
+            operations.arm(&left, entropy).await;
+        }
+        Ok(())
+    }
+
+    /// Sets a timer. That others crowd the slot is no reason to stop: the walk finds the record.
+    async fn set_timer(
+        &mut self,
+        id: Uuid,
+        due_ms: u64,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let now_ms = self.now().as_unix_ms();
+        match self.tick.store.add_timer(id, due_ms, now_ms, entropy).await {
+            Ok(()) => Ok(()),
+            Err(error) => self.note(error.into()).map(drop),
+        }
+    }
+
+    /// Counts an error that is one record's, one slot's or one bucket's. One of the whole store ends the tick.
+    fn note(&mut self, error: DriverError) -> Result<Met, DriverError> {
+        match error {
+            DriverError::Store(StoreError::Unavailable(_) | StoreError::Layout(_)) => Err(error),
+            DriverError::Store(
+                StoreError::Contended
+                | StoreError::Crowded
+                | StoreError::Corrupt { .. }
+                | StoreError::TooLarge { .. },
+            )
+            | DriverError::Record(_)
+            | DriverError::Contended => {
+                self.ticked.failed += 1;
+                Ok(Met::Due)
+            }
+        }
+    }
+}
+
+/// The events of a record that a receiver has taken.
+fn deliveries(record: &Record) -> usize {
+    let deliveries = record.outbox().deliveries().iter();
+    deliveries
+        .filter(|delivery| matches!(delivery.state, DeliveryState::Delivered { .. }))
+        .count()
+}

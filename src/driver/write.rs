@@ -1,0 +1,101 @@
+//! Deciding and writing: a decision is in force once its record is in the store, from the revision that it was made on.
+
+use super::act::{Step, Upstream};
+use super::entropy::Entropy;
+use super::error::DriverError;
+use super::kv::Kv;
+use super::operation::{Operations, TURNS_MAX};
+use super::store::{Change, NEVER, Node, StoreError, Updated};
+use crate::machine::{
+    DeliveryEvent, Effect, Event, OperationEvent, OutboxEvent, Record, Seed, Timestamp, decide,
+    stored,
+};
+
+impl<K: Kv, U: Upstream> Operations<'_, K, U> {
+    /// Decides and writes, again and again while others come in between. `None` when the record is gone.
+    ///
+    /// A store that fails while an outcome is in our hands is asked again: the outcome exists nowhere else. It may find
+    /// its own write there; then the report is stale, and the record is as it should be.
+    pub(super) async fn write(
+        &self,
+        mut node: Node,
+        event: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<(Node, Step)>, DriverError> {
+        let id = node.id();
+        let is_report = is_report(&event);
+        for _ in 0..TURNS_MAX {
+            let record = stored::decode(node.payload()).map_err(DriverError::Record)?;
+            let step = self.decide(record, event.clone(), now, entropy);
+            if step.effect == Effect::Expired {
+                return Ok(None);
+            }
+            if !step.is_changed {
+                return Ok(Some((node, step)));
+            }
+            let change = Change {
+                payload: stored::encode(&step.record),
+                expires_at_ms: expires_at_ms(&step.record),
+            };
+            match self
+                .store
+                .update(&node, change, now.as_unix_ms(), entropy)
+                .await
+            {
+                Ok(Updated::Applied(node)) => return Ok(Some((node, step))),
+                Ok(Updated::Conflict(seen)) => node = seen,
+                Ok(Updated::Gone) => return Ok(None),
+                Err(StoreError::Unavailable(_) | StoreError::Contended) if is_report => {
+                    match self.store.load(id, now.as_unix_ms()).await? {
+                        Some(seen) => node = seen,
+                        None => return Ok(None),
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    pub(super) fn decide(
+        &self,
+        record: Record,
+        event: Event,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Step {
+        let seed = Seed::new(entropy.next_u64());
+        let decision = decide(&record, event, now, seed, self.policy);
+        let is_changed = decision.write.is_some();
+        Step {
+            record: decision.write.unwrap_or(record),
+            effect: decision.effect,
+            is_changed,
+            now,
+        }
+    }
+}
+
+/// Whether the event carries something that was done and is known to nobody else.
+fn is_report(event: &Event) -> bool {
+    match event {
+        Event::Operation(event) => match event {
+            OperationEvent::AttemptFinished { .. } | OperationEvent::BudgetAnswered(_) => true,
+            OperationEvent::Submitted { .. }
+            | OperationEvent::Woken
+            | OperationEvent::CancelAsked
+            | OperationEvent::RetryAsked => false,
+        },
+        Event::Outbox(OutboxEvent::Delivery {
+            event: DeliveryEvent::Finished { .. },
+            ..
+        }) => true,
+        Event::Outbox(_) => false,
+    }
+}
+
+/// The expiry of a record as the store has it.
+pub(super) fn expires_at_ms(record: &Record) -> u64 {
+    record.expires_at().map_or(NEVER, Timestamp::as_unix_ms)
+}
