@@ -1,9 +1,11 @@
 //! Reprise makes a POST safe to repeat: per operation it keeps one durable record, and every later request is answered
 //! from that record or moves it on.
 //!
-//! Four parts, each of which knows only those above it:
+//! The parts, each of which knows only those above it:
 //! - [`machine`] decides. It is pure: arguments are all it knows.
 //! - [`driver`] keeps records in a key-value store, exclusively and crash-safe, over one small trait.
+//! - [`content`] says what of a request makes it the same request.
+//! - [`config`] is what the owner of a service has decided.
 //! - [`handler`]s do what an operation is for, where that is a pure function.
 //! - [`shell`] speaks HTTP, and in the component Spin.
 

@@ -5,12 +5,15 @@
 //!
 //! This module never reads a file, a variable or a request.
 
+mod draft;
 mod error;
+mod file;
 mod headers;
 mod operation;
 mod route;
 mod upstream;
 
+pub use draft::Draft;
 pub use error::ConfigError;
 pub use headers::{
     HOP_BY_HOP, HeaderList, NEVER_FORWARDED, NEVER_REPLAYED, is_named_by_connection,

@@ -75,6 +75,15 @@ impl Route {
         self.0.len()
     }
 
+    /// Its first segment, unless that is a parameter.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        match self.0.first()? {
+            Segment::Literal(text) => Some(text),
+            Segment::Param(_) => None,
+        }
+    }
+
     /// The names of its parameters.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(Segment::param)

@@ -25,7 +25,7 @@ pub struct Upstream {
 }
 
 /// A receiver of events.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Sink {
     /// Its name.
     pub name: Name,
@@ -35,6 +35,18 @@ pub struct Sink {
     pub secret: Secret,
     /// How an event is put into a request.
     pub mode: SinkMode,
+}
+
+impl fmt::Debug for Sink {
+    /// Leaves the path and the query of the URL out: with some receivers they are the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink")
+            .field("name", &self.name)
+            .field("authority", &self.url.authority())
+            .field("secret", &self.secret)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The content modes of CloudEvents over HTTP.

@@ -54,7 +54,7 @@ impl BudgetPolicy {
     }
 
     /// What is wrong with these numbers, if anything.
-    pub(super) fn problem(&self) -> Option<&'static str> {
+    pub fn problem(&self) -> Option<&'static str> {
         if self.capacity_tokens == 0 {
             return Some("capacity_tokens is zero, and so no retry could ever be paid");
         }

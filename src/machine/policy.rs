@@ -183,7 +183,8 @@ impl PolicySettings {
 }
 
 impl AttemptPolicy {
-    fn problem(&self) -> Option<&'static str> {
+    /// What is wrong with these numbers, if anything; it begins with the name of the first setting that is wrong.
+    pub fn problem(&self) -> Option<&'static str> {
         if self.max_attempts == 0 || self.max_attempts > limits::ATTEMPTS_PER_CYCLE_MAX {
             return Some("max_attempts is zero or too large");
         }

@@ -119,17 +119,17 @@ async fn set_up() -> Result<Result<Setup, String>, String> {
         (Err(problem), _) | (_, Err(problem)) => return Ok(Err(problem)),
     };
     let config = match Draft::parse(&config) {
-        Ok(draft) => settle(&draft).await?,
+        Ok(draft) => settle(draft).await?,
         Err(error) => Err(error.to_string()),
     };
     Ok(config.map(|config| Setup { config, openapi }))
 }
 
-async fn settle(draft: &Draft) -> Result<Result<Config, String>, String> {
+async fn settle(draft: Draft) -> Result<Result<Config, String>, String> {
     let mut values = BTreeMap::new();
     for name in draft.variables() {
-        match variables::get(&name).await {
-            Ok(value) => drop(values.insert(name, value)),
+        match variables::get(name).await {
+            Ok(value) => drop(values.insert(name.clone(), value)),
             Err(variables::Error::Undefined(_) | variables::Error::InvalidName(_)) => {}
             Err(error) => return Err(format!("the variable {name} cannot be read: {error}")),
         }

@@ -1,0 +1,287 @@
+//! Broken files: the text as a whole, and the sections about the service and other services.
+
+use super::Case;
+
+/// Whole files: the text itself and the sections about the service.
+pub(crate) const SECTIONS: &[Case] = &[
+    ("", None, "operations", "is missing"),
+    ("operations = []", Some(1), "operations", "is empty"),
+    ("operations = 'all'", Some(1), "operations", "is not a list"),
+    (
+        "operations = [1]",
+        Some(1),
+        "operations[0]",
+        "is not a table",
+    ),
+    ("[store", Some(1), "", "is no TOML"),
+    (
+        "[store]\nbucket_bits = 1\nbucket_bits = 2",
+        Some(3),
+        "",
+        "duplicate key",
+    ),
+    ("[store]\npurge_grace = \"10m", Some(2), "", "is no TOML"),
+    (
+        "[stroe]\nbucket_bits = 1",
+        Some(1),
+        "stroe",
+        "here may be store, operators",
+    ),
+    (
+        "[store]\nbits = 1",
+        Some(2),
+        "store.bits",
+        "is not known; here may be bucket_bits",
+    ),
+    ("store = 1", Some(1), "store", "is not a table"),
+    (
+        "[store]\nbucket_bits = 21",
+        Some(2),
+        "store.bucket_bits",
+        "from 0 to 20",
+    ),
+    (
+        "[store]\nbucket_bits = -1",
+        Some(2),
+        "store.bucket_bits",
+        "from 0 to 20",
+    ),
+    (
+        "[store]\nbucket_bits = 14.0",
+        Some(2),
+        "store.bucket_bits",
+        "whole number",
+    ),
+    (
+        "[store]\nbucket_bits = '14'",
+        Some(2),
+        "store.bucket_bits",
+        "whole number",
+    ),
+    (
+        "[store]\nbucket_bits = 0xffffffffffffffffff",
+        Some(2),
+        "store.bucket_bits",
+        "whole",
+    ),
+    (
+        "[store]\n\npurge_grace = 600",
+        Some(3),
+        "store.purge_grace",
+        "is not a string",
+    ),
+    (
+        "[store]\npurge_grace = '600'",
+        Some(2),
+        "store.purge_grace",
+        "is not a duration",
+    ),
+    (
+        "[store]\npurge_grace = '401d'",
+        Some(2),
+        "store.purge_grace",
+        "from 0s to 400d",
+    ),
+    (
+        "[operators]\ntoken = true",
+        Some(2),
+        "operators.token",
+        "is not a string",
+    ),
+    (
+        "[operators]\ntoken = 'a b'",
+        Some(2),
+        "operators.token",
+        "visible ASCII",
+    ),
+    (
+        "[tenant]\nheader = 'X Tenant'",
+        Some(2),
+        "tenant.header",
+        "is not the name of a header",
+    ),
+    (
+        "[cors]\nmax_age = '1m'",
+        Some(1),
+        "cors.allowed_origins",
+        "is missing",
+    ),
+    (
+        "[cors]\nallowed_origins = [\n  'https://a.example',\n  'https://b.example/',\n]",
+        Some(4),
+        "cors.allowed_origins[1]",
+        "is not an origin",
+    ),
+    (
+        "[cors]\nallowed_origins = ['*', 'https://a.example']",
+        Some(2),
+        "cors.allowed_origins",
+        "has * beside others",
+    ),
+    (
+        "[delivery]\ntimeout = '5s'\nlease = '5s'",
+        Some(3),
+        "delivery.lease",
+        "longer than timeout",
+    ),
+    (
+        "[delivery]\nattempt_timeout = '5s'",
+        Some(2),
+        "delivery.attempt_timeout",
+        "is not known",
+    ),
+    (
+        "[delivery]\nmax_attempts = 0",
+        Some(2),
+        "delivery.max_attempts",
+        "from 1 to 100",
+    ),
+];
+
+/// Whole files: other services.
+pub(crate) const SERVICES: &[Case] = &[
+    (
+        "[upstreams]\nbank = 'http://bank.example'",
+        Some(2),
+        "upstreams.bank",
+        "is not a table",
+    ),
+    (
+        "[upstreams.bank]",
+        Some(1),
+        "upstreams.bank.url",
+        "is missing",
+    ),
+    (
+        "[upstreams.'a/b']\nurl = 'http://b.example'",
+        Some(1),
+        "upstreams.a/b",
+        "is not a name",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'bank.example'",
+        Some(2),
+        "upstreams.bank.url",
+        "http or https URL",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'ftp://bank.example'",
+        Some(2),
+        "upstreams.bank.url",
+        "http or https",
+    ),
+    (
+        "[upstreams.bank]\nurl = '/v1'",
+        Some(2),
+        "upstreams.bank.url",
+        "http or https URL",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://:80'",
+        Some(2),
+        "upstreams.bank.url",
+        "http or https URL",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://bank.example/?a=1'",
+        Some(2),
+        "upstreams.bank.url",
+        "query",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://bank.example/#a'",
+        Some(2),
+        "upstreams.bank.url",
+        "fragment",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://a:b@bank.example'",
+        Some(2),
+        "upstreams.bank.url",
+        "has user",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\nkey_header = 'connection'",
+        Some(3),
+        "upstreams.bank.key_header",
+        "of one connection",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\n[upstreams.bank.headers]\nHost = 'a'",
+        Some(4),
+        "upstreams.bank.headers.Host",
+        "frames a message",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\n[upstreams.bank.headers]\nx-a = \"a\\nb\"",
+        Some(4),
+        "upstreams.bank.headers.x-a",
+        "cannot carry",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\n[upstreams.bank.headers]\nX-a = '1'\nx-A = '2'",
+        Some(5),
+        "upstreams.bank.headers.x-A",
+        "comes twice",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\nheaders.idempotency-key = '1'",
+        Some(3),
+        "upstreams.bank.headers.idempotency-key",
+        "carries the key",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\nretry_budget = { capacity = 1001, per_second = 1 }",
+        Some(3),
+        "upstreams.bank.retry_budget.capacity",
+        "from 1 to 1000",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\nretry_budget = { capacity = 10 }",
+        Some(3),
+        "upstreams.bank.retry_budget",
+        "neither time nor successes deposit anything",
+    ),
+    (
+        "[upstreams.bank]\nurl = 'http://b.example'\nretry_budget = { capacity = 10, per_second = 0.0001 }",
+        Some(3),
+        "upstreams.bank.retry_budget.per_second",
+        "at most three decimals",
+    ),
+    (
+        "[sinks.a]\nsecret = 's'",
+        Some(1),
+        "sinks.a.url",
+        "is missing",
+    ),
+    (
+        "[sinks.a]\nurl = ''\nsecret = 's'",
+        Some(2),
+        "sinks.a.url",
+        "is empty",
+    ),
+    (
+        "[sinks.a]\nurl = 'http://a.example'\nsecret = ''",
+        Some(3),
+        "sinks.a.secret",
+        "is empty",
+    ),
+    (
+        "[sinks.a]\nurl = 'http://a.example'\nsecret = 's'\nmode = 'batched'",
+        Some(4),
+        "sinks.a.mode",
+        "is not one of binary, structured",
+    ),
+    (
+        "[inboxes.a]\nsecrets = ['', '']",
+        Some(2),
+        "inboxes.a.secrets",
+        "holds no secret",
+    ),
+    (
+        "[inboxes.a]\nsecrets = 's'",
+        Some(2),
+        "inboxes.a.secrets",
+        "is not a list",
+    ),
+];
