@@ -5,12 +5,13 @@
 use super::app::Setup;
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
-use super::{cors, operators, request, tenant};
+use super::{cors, operations, operators, request, tenant};
 use crate::config::{KeyRule, Operation};
 use crate::machine::Digest;
 use http::Method;
 use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
+use uuid::Uuid;
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(super) struct Submit<'a> {
 /// A record that a client names.
 #[derive(Debug)]
 pub(super) struct Item {
-    pub(super) id: String,
+    pub(super) id: Uuid,
     pub(super) tenant: Digest,
 }
 
@@ -88,9 +89,11 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
     let Some(id) = ids.next() else {
         return Err(Problem::NotFound("no route has this path"));
     };
+    // Below a collection there is nothing but records: what cannot be one has no methods either.
+    let id = parse_id(id).ok_or(operations::NO_RECORD)?;
     let item = || {
         Ok(Item {
-            id: id.to_owned(),
+            id,
             tenant: tenant_of(setup, &head.headers)?,
         })
     };
@@ -126,6 +129,14 @@ fn submit<'a>(
         tenant,
         key,
     }))
+}
+
+/// One id has one spelling: that of RFC 9562, in either case.
+fn parse_id(id: &str) -> Option<Uuid> {
+    const HYPHENATED_CHARS: usize = 36;
+    Uuid::try_parse(id)
+        .ok()
+        .filter(|_| id.len() == HYPHENATED_CHARS)
 }
 
 fn tenant_of(setup: &Setup, headers: &HeaderMap) -> Result<Digest, Problem> {

@@ -27,14 +27,14 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 /// Says that a reply is that of an earlier request.
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Where the record of an operation is, on replies that are not the record themselves.
 pub const OPERATION_LOCATION: HeaderName = HeaderName::from_static("operation-location");
 
-const NO_RECORD: Problem = Problem::NotFound("no record has this id");
+/// The answer to who names a record that is not there, or not theirs.
+pub(super) const NO_RECORD: Problem = Problem::NotFound("no record has this id");
 
 /// A request that starts an operation or repeats it.
 pub(super) async fn submit<K: Kv, O: Outgoing>(
@@ -142,7 +142,7 @@ async fn tell<'a, K: Kv, O: Outgoing>(
     event: OperationEvent,
     mut invocation: Invocation,
 ) -> Result<(&'a Operation, Settled), Problem> {
-    let id = parse_id(&item.id).ok_or(NO_RECORD)?;
+    let id = item.id;
     let now = invocation.now;
     let open = access.open(&mut invocation.entropy).await?;
     let node = open
@@ -326,12 +326,4 @@ fn fingerprint_of(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Di
     };
     let rule: &FingerprintRule = &operation.fingerprint;
     fingerprint::of(rule, target, body).map_err(|error| Problem::InvalidBody(error.to_string()))
-}
-
-/// One id has one spelling: that of RFC 9562, in either case.
-fn parse_id(id: &str) -> Option<Uuid> {
-    const HYPHENATED_CHARS: usize = 36;
-    Uuid::try_parse(id)
-        .ok()
-        .filter(|_| id.len() == HYPHENATED_CHARS)
 }

@@ -75,7 +75,8 @@ impl Trace {
     }
 }
 
-/// The vendors' part of a client's trace, when it is of a size that the standard wants passed on.
+/// The vendors' part of a client's trace, when it is of a size that the standard wants passed on. A tab, which is allowed
+/// between its members, is more than a record keeps; the standard lets us drop it all.
 #[must_use]
 pub fn state_of(headers: &HeaderMap) -> Option<&str> {
     const BYTES_MAX: usize = 512;
@@ -86,6 +87,7 @@ pub fn state_of(headers: &HeaderMap) -> Option<&str> {
     line.to_str()
         .ok()
         .filter(|line| !line.is_empty() && line.len() <= BYTES_MAX)
+        .filter(|line| !line.contains(char::is_control))
 }
 
 fn hex_byte(text: &str) -> Option<u8> {
@@ -159,6 +161,29 @@ mod tests {
         ];
         for (line, expected) in table {
             assert_eq!(parse(line), *expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_vendors_part_is_passed_on_where_a_record_can_keep_it() {
+        let longest = "k".repeat(512);
+        let too_long = "k".repeat(513);
+        let table: &[(&[&str], Option<&str>)] = &[
+            (&["a=1, b=2"], Some("a=1, b=2")),
+            (&[&longest], Some(&longest)),
+            (&[&too_long], None),
+            (&["a=1,\tb=2"], None),
+            (&["a=1", "b=2"], None),
+            (&[""], None),
+            (&[], None),
+        ];
+        for (lines, expected) in table {
+            let mut headers = HeaderMap::new();
+            for line in *lines {
+                let line = HeaderValue::from_str(line).expect("a header value");
+                headers.append(TRACESTATE, line);
+            }
+            assert_eq!(state_of(&headers), *expected, "{lines:?}");
         }
     }
 

@@ -165,6 +165,12 @@ impl Host {
         Self { process, address }
     }
 
+    /// Where it serves, as a URL without a path.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// A client of this host, with connections of its own.
     #[must_use]
     pub fn client(&self) -> Client {

@@ -1,15 +1,17 @@
 //! What the end-to-end tests stand on: real processes on loopback, and a client that speaks HTTP to them.
 //!
 //! `cargo xtask test` builds the component and the host, and names them in `REPRISE_HOST` and `REPRISE_MANIFEST`. Without
-//! these the tests look where it puts them.
+//! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, which has no default.
 
 mod client;
 mod host;
+mod python;
 mod redis;
 mod upstream;
 
 pub use client::{Answer, Client};
 pub use host::{Host, Options};
+pub use python::{python, python_program};
 pub use redis::Redis;
 pub use upstream::{Seen, Sent, Upstream};
 

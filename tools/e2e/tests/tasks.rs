@@ -166,6 +166,8 @@ fn what_is_not_there_is_answered_with_its_problem() {
         ("GET", "/", 404, "not-found"),
         ("GET", "/tasks/", 404, "not-found"),
         ("GET", "/tasks/1", 404, "not-found"),
+        ("OPTIONS", "/tasks/1", 404, "not-found"),
+        ("PUT", "/tasks/1", 404, "not-found"),
         ("GET", "/tasks/..%2f..", 404, "not-found"),
         ("GET", &other_shape, 404, "not-found"),
         ("GET", &unknown, 404, "not-found"),

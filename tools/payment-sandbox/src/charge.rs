@@ -1,13 +1,15 @@
 //! A charge: what a client asks for, and what it becomes.
 
 use crate::behaviour::Behaviour;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
 use sha2::{Digest as _, Sha256};
 
 /// The body of a request for a charge. Members that are not here are ignored, as real providers do.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ChargeRequest {
-    /// In minor units, and not 0.
+    /// In minor units, and not 0. JSON has one kind of number, so 2.0 is 2.
+    #[serde(deserialize_with = "whole")]
     pub amount: u64,
     /// Three capital letters (ISO 4217).
     pub currency: String,
@@ -48,6 +50,25 @@ impl ChargeRequest {
         fingerprint[0] |= 0x80;
         fingerprint
     }
+}
+
+/// Reads a whole number, however it is spelled.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    /// Up to here every whole number has a float of its own.
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    let number = Number::deserialize(deserializer)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is looked at first, and within it a whole number is exact"
+    )]
+    let of_float = |number: f64| {
+        (number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number)).then_some(number as u64)
+    };
+    let whole = number
+        .as_u64()
+        .or_else(|| number.as_f64().and_then(of_float));
+    whole.ok_or_else(|| serde::de::Error::custom(format!("{number} is not a whole number from 0")))
 }
 
 /// A charge as the provider shows it.
@@ -121,6 +142,10 @@ mod tests {
             (request.amount, request.reference.as_str()),
             (1_999, "order-7")
         );
+        for spelling in ["1999", "1999.0", "1.999e3"] {
+            let body = format!(r#"{{"amount":{spelling},"currency":"EUR"}}"#);
+            assert_eq!(ChargeRequest::parse(body.as_bytes()).unwrap().amount, 1_999);
+        }
         let bare = ChargeRequest::parse(br#"{"amount":1,"currency":"USD"}"#).unwrap();
         assert_eq!(bare.reference, "");
         for (body, reason) in [
@@ -131,6 +156,7 @@ mod tests {
             (r#"{"amount":0,"currency":"EUR"}"#, "positive"),
             (r#"{"amount":-1,"currency":"EUR"}"#, "-1"),
             (r#"{"amount":1.5,"currency":"EUR"}"#, "1.5"),
+            (r#"{"amount":1e300,"currency":"EUR"}"#, "1e+300"),
             (r#"{"amount":"1","currency":"EUR"}"#, "string"),
             (r#"{"amount":1,"currency":"eur"}"#, "three capital letters"),
             (r#"{"amount":1,"currency":"EURO"}"#, "three capital letters"),

@@ -12,6 +12,7 @@ mod checks;
 mod debian;
 mod imports;
 mod process;
+mod python;
 mod rustc;
 mod rustup;
 mod serve;
