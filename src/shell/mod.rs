@@ -9,6 +9,7 @@
 mod admission;
 pub mod app;
 mod cors;
+mod dead_letters;
 mod forward;
 pub mod idempotency_key;
 mod inbox;
@@ -21,6 +22,7 @@ pub mod problem;
 mod record_view;
 pub mod reply;
 pub mod request;
+mod sinks;
 pub mod tenant;
 pub mod trace;
 mod worker;
