@@ -20,7 +20,7 @@ pub use operation::{
     EventRule, FingerprintRule, Forward, Handler, KeyRule, Operation, WhenFinished, WhileUnfinished,
 };
 pub use route::{Params, Route, RouteTemplate};
-pub use upstream::{Delivery, Inbox, Secret, Sink, SinkMode, Upstream};
+pub use upstream::{Delivery, Inbox, Secret, Sink, Upstream};
 
 use crate::machine::Name;
 use http::HeaderValue;
@@ -38,6 +38,8 @@ pub struct Config {
     pub tenant_header: Option<HeaderName>,
     /// Which web pages of other origins may call; `None` lets none.
     pub cors: Option<Cors>,
+    /// How events are delivered.
+    pub delivery: Delivery,
     /// The upstreams, by name.
     pub upstreams: BTreeMap<Name, Upstream>,
     /// Where events go, by name.

@@ -1,6 +1,7 @@
 //! The other services: upstreams that do the work, sinks that hear of it, inboxes that listen.
 
-use crate::machine::{BudgetPolicy, Name};
+use crate::machine::{AttemptPolicy, BudgetPolicy, Name};
+use crate::webhook::{Mode, Receiver, Secrets};
 use http::header::{HeaderName, HeaderValue};
 use http::uri::{Authority, Scheme};
 use std::fmt;
@@ -31,10 +32,10 @@ pub struct Sink {
     pub name: Name,
     /// Where events are sent to: an absolute `http` or `https` URL.
     pub url: http::Uri,
-    /// What deliveries are signed with.
-    pub secret: Secret,
+    /// What deliveries are signed with: several while they are rotated.
+    pub secrets: Secrets,
     /// How an event is put into a request.
-    pub mode: SinkMode,
+    pub mode: Mode,
 }
 
 impl fmt::Debug for Sink {
@@ -43,19 +44,10 @@ impl fmt::Debug for Sink {
         f.debug_struct("Sink")
             .field("name", &self.name)
             .field("authority", &self.url.authority())
-            .field("secret", &self.secret)
+            .field("secrets", &self.secrets)
             .field("mode", &self.mode)
             .finish_non_exhaustive()
     }
-}
-
-/// The content modes of CloudEvents over HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SinkMode {
-    /// Attributes in headers, data in the body.
-    Binary,
-    /// All of it in a JSON body.
-    Structured,
 }
 
 /// A consumer of events.
@@ -63,12 +55,21 @@ pub enum SinkMode {
 pub struct Inbox {
     /// Its name, the last part of its path.
     pub name: Name,
-    /// The secrets whose signatures are taken; several while they are rotated. At least one.
-    pub secrets: Vec<Secret>,
+    /// Whose events are taken.
+    pub receiver: Receiver,
 }
 
-/// How events are delivered, wherever they go: part of every operation's policy.
-pub type Delivery = crate::machine::AttemptPolicy;
+/// How events are delivered, wherever they go.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Attempts and waits, part of every operation's policy.
+    pub policy: AttemptPolicy,
+    /// What events name as their source: a URI reference (CloudEvents 1.0).
+    pub source: String,
+    /// Whether whoever answers the request that brought an event about delivers it right afterwards. It saves a timer;
+    /// a delivery that is lost with its instance then waits for the walk.
+    pub is_after_answer: bool,
+}
 
 /// A value that is never shown.
 #[derive(Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 use super::app::Setup;
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
-use super::{cors, operations, operators, request, tenant};
-use crate::config::{KeyRule, Operation};
+use super::{cors, inbox, operations, operators, request, tenant};
+use crate::config::{Inbox, KeyRule, Operation};
 use crate::machine::Digest;
 use http::Method;
 use http::header::{CONTENT_LENGTH, HeaderMap};
@@ -31,6 +31,10 @@ pub(super) enum Asked<'a> {
     Show(Item),
     /// A record to be called off.
     Cancel(Item),
+    /// An event for an inbox.
+    Receive(&'a Inbox),
+    /// What came of an inbox's events.
+    Projection(&'a Inbox),
     /// An operator's tick.
     Tick,
 }
@@ -64,6 +68,9 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
             };
         }
         _ => {}
+    }
+    if let Some(name) = path.strip_prefix(inbox::PREFIX) {
+        return inbox_of(setup, name, head);
     }
     let here = || {
         setup
@@ -115,15 +122,7 @@ fn submit<'a>(
         return Err(Problem::KeyMissing);
     }
     request::check_media_type(operation, &head.headers)?;
-    let announced = head
-        .headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > operation.request_bytes_max as u64) {
-        return Err(Problem::BodyTooLarge {
-            max: operation.request_bytes_max,
-        });
-    }
+    check_length(head, operation.request_bytes_max)?;
     Ok(Asked::Submit(Submit {
         operation,
         tenant,
@@ -137,6 +136,36 @@ fn parse_id(id: &str) -> Option<Uuid> {
     Uuid::try_parse(id)
         .ok()
         .filter(|_| id.len() == HYPHENATED_CHARS)
+}
+
+/// `/inbox/{name}` and what is behind it.
+fn inbox_of<'a>(setup: &'a Setup, name: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
+    let find = |name: &str| {
+        let inboxes = &setup.config.inboxes;
+        let inbox = inboxes.values().find(|inbox| inbox.name.as_str() == name);
+        inbox.ok_or(Problem::NotFound("there is no inbox of this name"))
+    };
+    if let Some(name) = name.strip_suffix(inbox::PROJECTION) {
+        return read_only(head, Asked::Projection(find(name)?));
+    }
+    let inbox = find(name)?;
+    match head.method {
+        Method::POST => {
+            check_length(head, inbox::EVENT_BYTES_MAX)?;
+            Ok(Asked::Receive(inbox))
+        }
+        _ => not_allowed(head, "POST"),
+    }
+}
+
+/// Refuses a body that says that it is too large.
+fn check_length(head: &Parts, max: usize) -> Result<(), Problem> {
+    let announced = head.headers.get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > max as u64) {
+        return Err(Problem::BodyTooLarge { max });
+    }
+    Ok(())
 }
 
 fn tenant_of(setup: &Setup, headers: &HeaderMap) -> Result<Digest, Problem> {
@@ -165,11 +194,13 @@ impl Asked<'_> {
     pub(super) fn body_bytes_max(&self) -> usize {
         match self {
             Self::Submit(submit) => submit.operation.request_bytes_max,
+            Self::Receive(_) => inbox::EVENT_BYTES_MAX,
             Self::Health
             | Self::OpenApi
             | Self::Options { .. }
             | Self::Show(_)
             | Self::Cancel(_)
+            | Self::Projection(_)
             | Self::Tick => 0,
         }
     }
@@ -184,6 +215,8 @@ impl Asked<'_> {
             | Self::Submit(_)
             | Self::Show(_)
             | Self::Cancel(_)
+            | Self::Receive(_)
+            | Self::Projection(_)
             | Self::Tick => None,
         }
     }

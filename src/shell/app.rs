@@ -5,15 +5,17 @@ use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::{cors, operations, operators};
+use super::{cors, inbox, operations, operators};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Layout, Store, StoreError};
+use crate::machine::Timestamp;
 use http::header::{ALLOW, CACHE_CONTROL, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use std::cell::OnceCell;
+use uuid::Uuid;
 
 /// What an instance keeps between requests. All of it can be lost and found again.
 #[derive(Debug)]
@@ -101,6 +103,24 @@ impl App {
         reply
     }
 
+    /// Delivers the events that a reply has left to deliver, as far as that is possible at once. What is not delivered
+    /// now has a timer, or is found by the walk.
+    pub async fn deliver<K: Kv, O: Outgoing>(
+        &self,
+        Undelivered(id): Undelivered,
+        world: World<K, O>,
+        invocation: Invocation,
+    ) {
+        if let Ok(setup) = &self.setup {
+            let access = Access {
+                app: self,
+                setup,
+                world,
+            };
+            operations::deliver(access, id, invocation).await;
+        }
+    }
+
     async fn carry_out<K: Kv, O: Outgoing>(
         &self,
         asked: Asked<'_>,
@@ -130,6 +150,10 @@ impl App {
             }
             Asked::Show(item) => operations::show(access, item, head, invocation).await,
             Asked::Cancel(item) => operations::cancel(access, item, head, invocation).await,
+            Asked::Receive(settings) => {
+                inbox::receive(access, settings, head, body, invocation).await
+            }
+            Asked::Projection(settings) => inbox::projection(access, settings, invocation).await,
             Asked::Tick => operators::tick(access, invocation).await,
         }
     }
@@ -143,6 +167,10 @@ fn options(allow: &str) -> Reply {
     reply
 }
 
+/// The record of a reply whose events are to be delivered now. It travels with the reply, as an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undelivered(pub(super) Uuid);
+
 /// What a request may reach beyond this component.
 #[derive(Debug)]
 pub struct World<K, O> {
@@ -150,6 +178,8 @@ pub struct World<K, O> {
     pub kv: K,
     /// The way out to other services.
     pub outgoing: O,
+    /// The clock, for what takes long.
+    pub clock: fn() -> Timestamp,
 }
 
 /// The setup and the world, for those requests that need them.
@@ -175,6 +205,7 @@ impl<'a, K: Kv, O: Outgoing> Access<'a, K, O> {
             config: &setup.config,
             store,
             outgoing: world.outgoing,
+            clock: world.clock,
         })
     }
 }
@@ -184,4 +215,5 @@ pub(super) struct Open<'a, K, O> {
     pub(super) config: &'a Config,
     pub(super) store: Store<K>,
     pub(super) outgoing: O,
+    pub(super) clock: fn() -> Timestamp,
 }

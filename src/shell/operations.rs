@@ -4,8 +4,9 @@
 //! here: what is not due is answered with the time at which it will be.
 
 use super::admission::{Item, Submit};
-use super::app::{Access, Open};
+use super::app::{Access, Open, Undelivered};
 use super::outgoing::Outgoing;
+use super::postman::Postman;
 use super::problem::{Failure, Problem};
 use super::record_view::{location, location_value, shown};
 use super::reply::{Reply, ReplyBody};
@@ -13,7 +14,7 @@ use super::request::{self, Invocation, RequestBody};
 use super::trace::Trace;
 use super::worker::Worker;
 use super::{forward, local};
-use crate::config::{FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
+use crate::config::{Config, FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
 use crate::content::fingerprint;
 use crate::driver::kv::Kv;
 use crate::driver::store::Identity as StoreIdentity;
@@ -27,6 +28,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Response, StatusCode};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 /// Says that a reply is that of an earlier request.
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -95,7 +97,44 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     } else {
         Turn::Repeat
     };
-    answer(&record, operation, turn, now)
+    let reply = answer(&record, operation, turn, now)?;
+    Ok(with_events(reply, &record, open.config, now))
+}
+
+/// Notes with a reply that its record has events to deliver now, where that is done after the answer.
+fn with_events(mut reply: Reply, record: &Record, config: &Config, now: Timestamp) -> Reply {
+    let due = record.outbox().due();
+    if config.delivery.is_after_answer && due.is_some_and(|due| due.at.is_reached(now)) {
+        let undelivered = Undelivered(record.identity().id);
+        reply.extensions_mut().insert(undelivered);
+    }
+    reply
+}
+
+/// Delivers what is due of a record's events. Whatever goes wrong is in the record, or left to the walk.
+pub(super) async fn deliver<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    id: Uuid,
+    mut invocation: Invocation,
+) {
+    let now = invocation.now;
+    let Ok(open) = access.open(&mut invocation.entropy).await else {
+        return;
+    };
+    let Ok(Some(node)) = open.store.load(id, now.as_unix_ms()).await else {
+        return;
+    };
+    let Ok(record) = stored::decode(node.payload()) else {
+        return;
+    };
+    let name = &record.identity().operation;
+    if let Some(operation) = open.config.operations.iter().find(|one| one.name == *name) {
+        let worker = Worker::new(open.config, operation, &open.outgoing, now);
+        let operations = open.operations(operation, &worker);
+        let _ = operations
+            .relay(id, &open.postman(), now, &mut invocation.entropy)
+            .await;
+    }
 }
 
 /// A look at a record. It moves the operation on if its next step is due.
@@ -106,11 +145,13 @@ pub(super) async fn show<K: Kv, O: Outgoing>(
     invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let now = invocation.now;
+    let config = &access.setup.config;
     let (operation, settled) = tell(access, item, head, OperationEvent::Woken, invocation).await?;
-    match settled {
-        Settled::At { record, .. } => shown(&record, operation, StatusCode::OK, now),
-        Settled::Gone => Err(NO_RECORD),
-    }
+    let Settled::At { record, .. } = settled else {
+        return Err(NO_RECORD);
+    };
+    let reply = shown(&record, operation, StatusCode::OK, now)?;
+    Ok(with_events(reply, &record, config, now))
 }
 
 /// A record that is to be called off.
@@ -121,16 +162,17 @@ pub(super) async fn cancel<K: Kv, O: Outgoing>(
     invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let now = invocation.now;
+    let config = &access.setup.config;
     let (operation, settled) =
         tell(access, item, head, OperationEvent::CancelAsked, invocation).await?;
-    match settled {
-        Settled::At {
-            record,
-            effect: Effect::Refuse(Refusal::AlreadyEnded),
-        } => Err(Problem::AlreadyEnded(record.state().name())),
-        Settled::At { record, .. } => shown(&record, operation, StatusCode::OK, now),
-        Settled::Gone => Err(NO_RECORD),
+    let Settled::At { record, effect } = settled else {
+        return Err(NO_RECORD);
+    };
+    if effect == Effect::Refuse(Refusal::AlreadyEnded) {
+        return Err(Problem::AlreadyEnded(record.state().name()));
     }
+    let reply = shown(&record, operation, StatusCode::OK, now)?;
+    Ok(with_events(reply, &record, config, now))
 }
 
 /// Tells a client's record what happened. A record of another tenant, or at another path, is none: whether there is one
@@ -174,6 +216,15 @@ async fn tell<'a, K: Kv, O: Outgoing>(
 }
 
 impl<K: Kv, O: Outgoing> Open<'_, K, O> {
+    /// Who delivers events.
+    pub(super) const fn postman(&self) -> Postman<'_, O> {
+        Postman {
+            config: self.config,
+            outgoing: &self.outgoing,
+            clock: self.clock,
+        }
+    }
+
     /// The driver's view of one operation.
     pub(super) fn operations<'b>(
         &'b self,
@@ -185,7 +236,11 @@ impl<K: Kv, O: Outgoing> Open<'_, K, O> {
             upstream: worker,
             policy: &operation.policy,
             budget_name: worker.budget_name(),
-            timers: Timers::All,
+            timers: if self.config.delivery.is_after_answer {
+                Timers::CallerRelays
+            } else {
+                Timers::All
+            },
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Routes for operators, under `/-/`. All but the health check need the token, and do not exist where none is set.
 
-use super::app::Access;
+use super::app::{Access, Open};
 use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply};
 use super::request::Invocation;
-use crate::config::Config;
+use super::worker::Worker;
+use crate::config::{Config, Operation};
 use crate::driver::kv::Kv;
-use crate::driver::store::{PurgeLimits, Purged};
+use crate::driver::store::PurgeLimits;
+use crate::driver::{Directory, Parts, Tick, TickLimits};
+use crate::machine::{Name, Timestamp};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -23,14 +26,6 @@ pub const YAML: &str = "application/yaml";
 /// Moves the walk over the buckets on.
 pub const TICK_PATH: &str = "/-/tick";
 
-/// Buckets that one tick visits. Each can take a swap, and what Spin keeps of a swap, on Redis a connection, it keeps
-/// until the instance ends.
-const TICK_BUCKETS: u32 = 64;
-/// Buckets that are taken at a time, so that a tick which stops early skips few.
-const TICK_STEP: u32 = 16;
-/// Records that one tick deletes, give or take a bucket. Each is a write, and a tick should end within seconds.
-const TICK_DELETES: usize = 256;
-
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
@@ -38,14 +33,29 @@ struct Health {
 
 /// What a tick did.
 #[derive(Serialize)]
-struct Tick {
+struct TickReport {
+    /// Timers whose time had come, and those of them whose record had nothing to do any more.
+    due: u32,
+    stale: u32,
+    /// Records that had something to do and no timer.
+    found: u32,
+    /// Records that were moved on.
+    advanced: u32,
+    /// Events that a receiver has taken.
+    delivered: u32,
     /// Buckets that were visited, of all that there are.
     buckets_visited: u32,
     buckets_total: u32,
-    /// Buckets that could not be purged because their values are not what they should be.
-    buckets_failed: u32,
     /// Expired records that were deleted.
     records_purged: usize,
+    /// Records and buckets that could not be read or moved.
+    failed: u32,
+    /// Records of operations that the configuration does not name.
+    unknown: u32,
+    /// How long the record that was due for longest had waited.
+    lag_ms: u64,
+    /// When to come again.
+    come_back_ms: u64,
 }
 
 /// `GET /-/healthz`
@@ -84,26 +94,66 @@ pub(super) async fn tick<K: Kv, O: Outgoing>(
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let open = access.open(&mut invocation.entropy).await?;
-    let store = &open.store;
-    let total = store.layout().buckets();
-    let mut done = Purged::default();
-    while done.buckets < TICK_BUCKETS.min(total) && done.deleted < TICK_DELETES {
-        let buckets = store
-            .take_buckets(TICK_STEP, &mut invocation.entropy)
-            .await?;
-        let limits = PurgeLimits {
-            nodes: TICK_DELETES - done.deleted,
-            grace_ms: open.config.store.purge_grace_ms,
-        };
-        done += store
-            .purge(buckets, limits, invocation.now.as_unix_ms())
-            .await?;
-    }
+    let defaults = TickLimits::default();
+    let grace_ms = open.config.store.purge_grace_ms;
     let tick = Tick {
-        buckets_visited: done.buckets,
-        buckets_total: total,
-        buckets_failed: done.failed,
-        records_purged: done.deleted,
+        store: &open.store,
+        directory: &Workers::new(&open, invocation.now),
+        sink: &open.postman(),
+        clock: open.clock,
+        limits: TickLimits {
+            purge: PurgeLimits {
+                grace_ms,
+                ..defaults.purge
+            },
+            ..defaults
+        },
     };
-    Ok(reply::json(StatusCode::OK, &tick))
+    let ticked = tick.run(&mut invocation.entropy).await?;
+    let report = TickReport {
+        due: ticked.due,
+        stale: ticked.stale,
+        found: ticked.found,
+        advanced: ticked.advanced,
+        delivered: ticked.delivered,
+        buckets_visited: ticked.buckets,
+        buckets_total: open.store.layout().buckets(),
+        records_purged: ticked.purged,
+        failed: ticked.failed,
+        unknown: ticked.unknown,
+        lag_ms: ticked.lag_ms,
+        come_back_ms: ticked.come_back_ms,
+    };
+    Ok(reply::json(StatusCode::OK, &report))
+}
+
+/// Who works for each operation of the configuration.
+struct Workers<'a, O>(Vec<(&'a Operation, Worker<'a, O>)>);
+
+impl<'a, O: Outgoing> Workers<'a, O> {
+    fn new<K>(open: &'a Open<'_, K, O>, now: Timestamp) -> Self {
+        let worker = |operation| Worker::new(open.config, operation, &open.outgoing, now);
+        let operations = open.config.operations.iter();
+        Self(
+            operations
+                .map(|operation| (operation, worker(operation)))
+                .collect(),
+        )
+    }
+}
+
+impl<'a, O: Outgoing> Directory for Workers<'a, O> {
+    type Upstream = Worker<'a, O>;
+
+    fn find(&self, name: &Name) -> Option<Parts<'_, Self::Upstream>> {
+        let (operation, worker) = self
+            .0
+            .iter()
+            .find(|(operation, _)| operation.name == *name)?;
+        Some(Parts {
+            upstream: worker,
+            policy: &operation.policy,
+            budget_name: worker.budget_name(),
+        })
+    }
 }

@@ -23,6 +23,12 @@ pub enum Problem {
     KeyMissing,
     /// The request does not say clearly whose it is.
     InvalidTenant(String),
+    /// An event is not signed by its sender.
+    EventNotTrusted(String),
+    /// What was sent is no event, or not one of the kind that it says.
+    InvalidEvent(String),
+    /// An event that may have come before and been forgotten, or would be.
+    EventNotTaken(String),
     /// An operator's route without the token.
     Unauthorized,
     /// No route has this path, or no operation this id.
@@ -119,6 +125,7 @@ struct Document<'a> {
 
 impl Problem {
     /// The status, the last part of the type, and the title.
+    #[expect(clippy::too_many_lines, reason = "a table has one entry for each case")]
     const fn kind(&self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Self::InvalidBody(_) => (
@@ -135,6 +142,21 @@ impl Problem {
                 StatusCode::BAD_REQUEST,
                 "invalid-tenant",
                 "The tenant is not clear",
+            ),
+            Self::EventNotTrusted(_) => (
+                StatusCode::UNAUTHORIZED,
+                "event-not-trusted",
+                "The event is not signed by its sender",
+            ),
+            Self::InvalidEvent(_) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-event",
+                "The event is not valid",
+            ),
+            Self::EventNotTaken(_) => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "event-not-taken",
+                "The event is not of a time that is taken",
             ),
             Self::KeyMissing => (
                 StatusCode::BAD_REQUEST,
@@ -224,6 +246,9 @@ impl Problem {
         match self {
             Self::InvalidBody(detail)
             | Self::InvalidTenant(detail)
+            | Self::EventNotTrusted(detail)
+            | Self::InvalidEvent(detail)
+            | Self::EventNotTaken(detail)
             | Self::StoreRefused(detail)
             | Self::Misconfigured(detail) => detail.clone(),
             Self::InvalidKey(detail)
@@ -285,6 +310,11 @@ impl Problem {
             Self::Unauthorized => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
+            Self::EventNotTrusted(_) => {
+                // A 401 names a scheme (RFC 9110, section 11.6.1). This one is not registered: it is said what it is.
+                let scheme = HeaderValue::from_static("StandardWebhooks");
+                headers.insert(WWW_AUTHENTICATE, scheme);
+            }
             Self::StoreUnavailable(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(STORE_RETRY_AFTER_S));
             }
@@ -295,6 +325,8 @@ impl Problem {
             | Self::InvalidKey(_)
             | Self::KeyMissing
             | Self::InvalidTenant(_)
+            | Self::InvalidEvent(_)
+            | Self::EventNotTaken(_)
             | Self::NotFound(_)
             | Self::KeyReused(_)
             | Self::OperationFailed(_)

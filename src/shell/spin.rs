@@ -3,7 +3,7 @@
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
-use super::app::{App, Setup, World};
+use super::app::{App, Setup, Undelivered, World};
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
 use crate::config::{Config, Draft};
@@ -21,6 +21,7 @@ use spin_sdk::wasip3::clocks::system_clock;
 use spin_sdk::wasip3::http::types::{ErrorCode, Response};
 use spin_sdk::wasip3::http_compat::IncomingRequestBody;
 use spin_sdk::wasip3::random::random;
+use spin_sdk::wasip3::wit_bindgen::spawn;
 use spin_sdk::{http_service, key_value, variables};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -60,10 +61,7 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let (head, body) = request.into_parts();
     let admission = app.admit(&head);
     let body = read(body, admission.body_bytes_max()).await;
-    let invocation = Invocation {
-        now: now(),
-        entropy: entropy(),
-    };
+    let invocation = invocation_now();
     let world = World {
         kv: SpinKv::default(),
         outgoing: SpinOutgoing,
@@ -76,6 +74,21 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     // waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40 ms.
     sleep(Duration::from_micros(1)).await;
     Ok(response)
+}
+
+fn invocation_now() -> Invocation {
+    Invocation {
+        now: now(),
+        entropy: entropy(),
+    }
+}
+
+fn world() -> World<SpinKv, SpinOutgoing> {
+    World {
+        kv: SpinKv::default(),
+        outgoing: SpinOutgoing,
+        clock: now,
+    }
 }
 
 /// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what

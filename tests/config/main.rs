@@ -10,6 +10,9 @@ use reprise::config::{Config, ConfigError, Draft};
 /// The file at the root of the repository.
 const REFERENCE: &str = include_str!("../../reprise.toml");
 
+/// A secret as Standard Webhooks writes it.
+const WEBHOOK_SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
+
 /// Reads a file whose variables all have a value that suits their place.
 fn read(text: &str) -> Result<Config, ConfigError> {
     Draft::parse(text)?.settle(sound_value)
@@ -24,7 +27,7 @@ fn sound_value(variable: &str) -> Option<String> {
         "payment_api_url" => "http://payments.example/v1/",
         "payment_api_authorization" => "Bearer payments-secret",
         "events_url" => "http://self.alt/inbox/orders?token=url-secret",
-        "webhook_secret" => "whsec_ZXZlbnRzLXNlY3JldA==",
+        "webhook_secret" => WEBHOOK_SECRET,
         "four" => "4",
         _ => return None,
     };

@@ -1,14 +1,15 @@
 //! The reference file says what section 1 of the design asks for.
 
-use super::{REFERENCE, read};
+use super::{REFERENCE, WEBHOOK_SECRET, read};
 use http::{HeaderName, Method, StatusCode};
 use reprise::config::{
-    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, Operation, SinkMode,
-    StoreSettings, WhenFinished, WhileUnfinished,
+    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, Operation, StoreSettings,
+    WhenFinished, WhileUnfinished,
 };
 use reprise::machine::{
-    AttemptPolicy, Backoff, BudgetPolicy, Millis, Name, OnLostAttempt, PolicySettings,
+    AttemptPolicy, Backoff, BudgetPolicy, Millis, Name, OnLostAttempt, PolicySettings, Timestamp,
 };
+use reprise::webhook::{MessageId, Mode, Secret, Secrets};
 use std::collections::BTreeSet;
 
 fn name(text: &str) -> Name {
@@ -121,12 +122,22 @@ fn other_services() {
     let sink = &config.sinks[&name("projection")];
     assert_eq!(sink.name, name("projection"));
     assert_eq!(sink.url, "http://self.alt/inbox/orders?token=url-secret");
-    assert_eq!(sink.secret.reveal(), "whsec_ZXZlbnRzLXNlY3JldA==");
-    assert_eq!(sink.mode, SinkMode::Binary);
+    assert_eq!(sink.mode, Mode::Structured);
 
     let inbox = &config.inboxes[&name("orders")];
     assert_eq!(inbox.name, name("orders"));
-    assert_eq!(inbox.secrets, std::slice::from_ref(&sink.secret));
+    assert_eq!(inbox.receiver.source.as_deref(), Some("urn:reprise"));
+    let signed = |secrets: &Secrets| {
+        let id = MessageId::new("m").expect("an id");
+        secrets.sign(&id, Timestamp::from_unix_ms(0), b"body")
+    };
+    let secret: Secret = WEBHOOK_SECRET.parse().expect("a secret");
+    let expected = signed(&Secrets::new(vec![secret]).expect("one"));
+    assert_eq!(signed(&sink.secrets), expected);
+    assert_eq!(signed(&inbox.receiver.secrets), expected);
+    assert_eq!(config.delivery.policy, delivery());
+    assert_eq!(config.delivery.source, "urn:reprise");
+    assert!(config.delivery.is_after_answer);
     assert_eq!(
         (
             config.upstreams.len(),
@@ -282,7 +293,7 @@ fn the_defaults_are_those_that_the_file_names() {
 
 #[test]
 fn an_event_of_a_failure_says_which_operation_failed() {
-    let text = "[sinks.s]\nurl = 'http://s.example'\nsecret = 's'\n[[operations]]\nname = 'tasks'\nroute = '/tasks'\n\
+    let text = "[sinks.s]\nurl = 'http://s.example'\nsecrets = ['whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh']\n[[operations]]\nname = 'tasks'\nroute = '/tasks'\n\
         handler = 'analyze'\nevents = [\n{ on = 'failed', type = 'task.failed', sink = 's' },\n\
         { on = 'cancelled', type = 'task.cancelled', sink = 's' }]";
     let config = read(text).expect("a sound file");

@@ -22,7 +22,7 @@ use crate::upstream::{Gateway, Outside, Shared};
 
 const HISTORIES: u64 = 10_000;
 /// One in so many histories comes to its end by ticks alone; one that shares no factor with the kinds and stores.
-const TICKED_ONE_IN: u64 = 5;
+const TICKED_ONE_IN: u64 = 7;
 const CLIENTS: usize = 20;
 const STEPS: u32 = 1_000;
 /// Clocks are off by up to this much, either way.

@@ -48,7 +48,7 @@ pub(super) fn read(root: &Node) -> Result<Config, ConfigError> {
     let around = Surroundings {
         upstreams: &upstreams,
         sinks: &sinks,
-        delivery,
+        delivery: delivery.policy,
     };
     let operations = operations(&file.need("operations")?, &around)?;
     Ok(Config {
@@ -56,6 +56,7 @@ pub(super) fn read(root: &Node) -> Result<Config, ConfigError> {
         admin_token,
         tenant_header,
         cors,
+        delivery,
         upstreams,
         sinks,
         inboxes,

@@ -1,13 +1,15 @@
 //! One table of `[[operations]]`.
 
 use super::super::{
-    ConfigError, Delivery, FingerprintRule, KeyRule, Operation, Route, Sink, Upstream,
-    WhenFinished, WhileUnfinished,
+    ConfigError, FingerprintRule, KeyRule, Operation, Route, Sink, Upstream, WhenFinished,
+    WhileUnfinished,
 };
 use super::at::{At, Fields};
 use super::{events, handler, headers, policy};
 use crate::content::pointer;
-use crate::machine::{BudgetPolicy, Millis, Name, OnLostAttempt, Policy, PolicySettings, limits};
+use crate::machine::{
+    AttemptPolicy, BudgetPolicy, Millis, Name, OnLostAttempt, Policy, PolicySettings, limits,
+};
 use http::{Method, StatusCode};
 use std::collections::BTreeMap;
 
@@ -54,7 +56,7 @@ const REQUEST_BYTES_DEFAULT: usize = 128 * 1_024;
 pub(super) struct Surroundings<'a> {
     pub(super) upstreams: &'a BTreeMap<Name, Upstream>,
     pub(super) sinks: &'a BTreeMap<Name, Sink>,
-    pub(super) delivery: Delivery,
+    pub(super) delivery: AttemptPolicy,
 }
 
 /// Reads one operation.
@@ -175,7 +177,7 @@ fn bytes(at: &At<'_>, max: usize) -> Result<usize, ConfigError> {
 
 fn policy(
     fields: &Fields<'_>,
-    delivery: Delivery,
+    delivery: AttemptPolicy,
     retry_budget: Option<BudgetPolicy>,
     events: &events::Events,
 ) -> Result<Policy, ConfigError> {

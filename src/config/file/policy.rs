@@ -6,6 +6,7 @@
 use super::super::{ConfigError, Delivery};
 use super::at::{At, Fields};
 use crate::machine::{AttemptPolicy, Backoff, BudgetPolicy, Millis, limits};
+use crate::webhook;
 
 /// How much longer than an attempt's time its lease is unless the file says otherwise: more than two instances' clocks
 /// should differ.
@@ -45,26 +46,51 @@ const DELIVERY: Kind = Kind {
     hint_cap: Millis::from_secs(10 * 60),
 };
 
+/// What events name as their source unless the file says otherwise.
+const SOURCE_DEFAULT: &str = "urn:reprise";
+
 /// `[delivery]`
 pub(super) fn delivery(at: Option<At<'_>>) -> Result<Delivery, ConfigError> {
-    match at {
-        Some(at) => {
-            let known = [
-                "max_attempts",
-                "backoff",
-                "retry_after_cap",
-                "timeout",
-                "lease",
-            ];
-            attempts(&at.fields(&known)?, &DELIVERY)
-        }
-        None => Ok(AttemptPolicy {
-            max_attempts: DELIVERY.max_attempts,
-            backoff: DELIVERY.backoff,
-            hint_cap_ms: DELIVERY.hint_cap,
-            timeout_ms: TIMEOUT_DEFAULT,
-            lease_ms: lease_of(TIMEOUT_DEFAULT),
-        }),
+    let Some(at) = at else {
+        return Ok(Delivery {
+            policy: AttemptPolicy {
+                max_attempts: DELIVERY.max_attempts,
+                backoff: DELIVERY.backoff,
+                hint_cap_ms: DELIVERY.hint_cap,
+                timeout_ms: TIMEOUT_DEFAULT,
+                lease_ms: lease_of(TIMEOUT_DEFAULT),
+            },
+            source: SOURCE_DEFAULT.to_owned(),
+            is_after_answer: true,
+        });
+    };
+    let fields = at.fields(&[
+        "source",
+        "first_attempt",
+        "max_attempts",
+        "backoff",
+        "retry_after_cap",
+        "timeout",
+        "lease",
+    ])?;
+    Ok(Delivery {
+        policy: attempts(&fields, &DELIVERY)?,
+        source: fields.read("source", SOURCE_DEFAULT.to_owned(), source)?,
+        is_after_answer: fields.read("first_attempt", true, |at| {
+            at.choice(&[("after_answer", true), ("tick", false)])
+        })?,
+    })
+}
+
+/// A URI reference, as far as it is looked at here: every message carries it in a header or in JSON.
+pub(super) fn source(at: &At<'_>) -> Result<String, ConfigError> {
+    let text = at.filled_text()?;
+    if text.len() <= webhook::limits::ATTRIBUTE_BYTES_MAX
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
+    {
+        Ok(text.to_owned())
+    } else {
+        Err(at.wrong("is not a URI reference of visible ASCII characters"))
     }
 }
 

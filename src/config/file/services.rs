@@ -1,9 +1,10 @@
 //! The sections about other services: `[upstreams]`, `[sinks]` and `[inboxes]`.
 
-use super::super::{ConfigError, Inbox, Secret, Sink, SinkMode, Upstream};
+use super::super::{ConfigError, Inbox, Sink, Upstream};
 use super::at::At;
 use super::{headers, policy};
 use crate::machine::Name;
+use crate::webhook::{self, Mode, Receiver, Secret, SecretError, Secrets};
 use http::Uri;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::Scheme;
@@ -89,35 +90,42 @@ fn own_headers(
 }
 
 fn sink(name: Name, at: &At<'_>) -> Result<Sink, ConfigError> {
-    let fields = at.fields(&["url", "secret", "mode"])?;
+    let fields = at.fields(&["url", "secrets", "mode"])?;
     Ok(Sink {
         name,
         url: url(&fields.need("url")?)?,
-        secret: Secret::new(fields.need("secret")?.filled_text()?),
-        mode: fields.read("mode", SinkMode::Binary, |at| {
-            at.choice(&[
-                ("binary", SinkMode::Binary),
-                ("structured", SinkMode::Structured),
-            ])
+        secrets: secrets(&fields.need("secrets")?)?,
+        mode: fields.read("mode", Mode::Structured, |at| {
+            at.choice(&[("structured", Mode::Structured), ("binary", Mode::Binary)])
         })?,
     })
 }
 
 fn inbox(name: Name, at: &At<'_>) -> Result<Inbox, ConfigError> {
-    let fields = at.fields(&["secrets"])?;
-    let at = fields.need("secrets")?;
-    let mut secrets = Vec::new();
+    let fields = at.fields(&["secrets", "source"])?;
+    let secrets = secrets(&fields.need("secrets")?)?;
+    let source = fields.read("source", None, |at| policy::source(at).map(Some))?;
+    let receiver = Receiver { secrets, source };
+    Ok(Inbox { name, receiver })
+}
+
+/// Secrets as Standard Webhooks writes them. Empty ones do not count: beside a new secret the old one is there only for a
+/// while, and then a variable leaves it out.
+fn secrets(at: &At<'_>) -> Result<Secrets, ConfigError> {
+    let mut secrets: Vec<Secret> = Vec::new();
     for item in at.items()? {
-        // A variable may leave one out: beside a new secret the old one is there only for a while.
         match item.text()? {
             "" => {}
-            secret => secrets.push(Secret::new(secret)),
+            text => secrets.push(
+                text.parse()
+                    .map_err(|error: SecretError| item.wrong(error.to_string()))?,
+            ),
         }
     }
-    if secrets.is_empty() {
-        return Err(at.wrong("holds no secret, so that nothing could be let in"));
-    }
-    Ok(Inbox { name, secrets })
+    Secrets::new(secrets).ok_or_else(|| {
+        let max = webhook::limits::SECRETS_MAX;
+        at.wrong(format!("holds no secret, or more than {max}"))
+    })
 }
 
 const NO_URL: &str = "is not an absolute http or https URL";

@@ -23,11 +23,12 @@
 //!   bring it back to life beside its successor. **Purge** comes a grace period later, cuts only a fully expired tail
 //!   off a chain, and deletes nodes when no reader can reach them any more, the oldest first: the cut link still leads
 //!   the next purge to whatever one that died has left.
-//! - **Timers** say when a record is due. They hang on a hashed wheel: `w/t/…` is the word of one of 3,072 slots, `t/…`
-//!   a timer that was pushed onto it as a record is onto its bucket. A slot is emptied by deleting its timers, the
-//!   oldest first, each after its record was told; its word changes by pushes alone. So a timer that was published rings
-//!   until it is taken, whoever dies in between. It may ring twice, and it may be lost with the client that was about to
-//!   push it: timers make work start in time, and that it starts at all is the promise of the walk over the buckets.
+//! - **Timers** say when a record is due. They hang on a hashed wheel: `w/t/…` is the word of one of 3,072 slots,
+//!   `t/…` a timer that was pushed onto it as a record is onto its bucket. A slot is emptied by deleting its timers,
+//!   the oldest first, each after its record was told; its word changes by pushes alone. So a timer that was published
+//!   rings until it is taken, whoever dies in between. It may ring twice, and it may be lost with the client that was
+//!   about to push it: timers make work start in time, and that it starts at all is the promise of the walk over the
+//!   buckets.
 //!
 //! What the grace period must cover: the skew between the clocks of two instances plus the longest time from the
 //! read to the write of one update. Nothing else here depends on time, but for when a timer rings.

@@ -249,28 +249,28 @@ pub(crate) const SERVICES: &[Case] = &[
         "at most three decimals",
     ),
     (
-        "[sinks.a]\nsecret = 's'",
+        "[sinks.a]\nsecrets = ['whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh']",
         Some(1),
         "sinks.a.url",
         "is missing",
     ),
     (
-        "[sinks.a]\nurl = ''\nsecret = 's'",
+        "[sinks.a]\nurl = ''\nsecrets = ['whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh']",
         Some(2),
         "sinks.a.url",
         "is empty",
     ),
     (
-        "[sinks.a]\nurl = 'http://a.example'\nsecret = ''",
+        "[sinks.a]\nurl = 'http://a.example'\nsecrets = ['']",
         Some(3),
-        "sinks.a.secret",
-        "is empty",
+        "sinks.a.secrets",
+        "holds no secret",
     ),
     (
-        "[sinks.a]\nurl = 'http://a.example'\nsecret = 's'\nmode = 'batched'",
+        "[sinks.a]\nurl = 'http://a.example'\nsecrets = ['whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh']\nmode = 'batched'",
         Some(4),
         "sinks.a.mode",
-        "is not one of binary, structured",
+        "is not one of structured, binary",
     ),
     (
         "[inboxes.a]\nsecrets = ['', '']",
@@ -283,5 +283,17 @@ pub(crate) const SERVICES: &[Case] = &[
         Some(2),
         "inboxes.a.secrets",
         "is not a list",
+    ),
+    (
+        "[inboxes.a]\nsecrets = ['s3cret']",
+        Some(2),
+        "inboxes.a.secrets[0]",
+        "a webhook secret begins with whsec_",
+    ),
+    (
+        "[delivery]\nsource = 'a b'",
+        Some(2),
+        "delivery.source",
+        "is not a URI reference",
     ),
 ];

@@ -209,7 +209,7 @@ pub(crate) const OF_TASKS: &[Case] = &[
         "visible ASCII",
     ),
     (
-        "[sinks.b]\nurl = 'http://b.example'\nsecret = 's'\n[[operations]]\nname = 'o'\nroute = '/o'\n\
+        "[sinks.b]\nurl = 'http://b.example'\nsecrets = ['whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh']\n[[operations]]\nname = 'o'\nroute = '/o'\n\
          handler = 'order'\nevents = [\n\
          { on = 'failed', type = 'a', sink = 'b' },\n{ on = 'failed', type = 'a', sink = 'b' },\n\
          { on = 'failed', type = 'a', sink = 'b' },\n{ on = 'failed', type = 'a', sink = 'b' },\n\

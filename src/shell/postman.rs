@@ -1,0 +1,96 @@
+//! The postman: takes the events of records to the sinks that the configuration names.
+//!
+//! A delivery is one signed request. Its id and its body are the same on every attempt; its time and signature are its
+//! own.
+
+use super::outgoing::{CallError, CallLimits, Outgoing};
+use crate::config::{Config, Sink as SinkSettings};
+use crate::driver::{Delivered, Sink};
+use crate::machine::{
+    AttemptError, Delivery, DeliveryOutcome, DeliveryStart, ErrorKind, Record, Timestamp,
+};
+use crate::webhook::{CloudEvent, Message, outcome_of, seal};
+use http::header::{CONTENT_LENGTH, HeaderValue};
+use http::{Method, Request};
+
+/// What is read of a receiver's answer. It says nothing that is of interest.
+const ANSWER_BYTES_MAX: usize = 16 * 1_024;
+
+/// Who delivers events.
+pub(super) struct Postman<'a, O> {
+    pub(super) config: &'a Config,
+    pub(super) outgoing: &'a O,
+    pub(super) clock: fn() -> Timestamp,
+}
+
+impl<O: Outgoing> Sink for Postman<'_, O> {
+    async fn deliver(
+        &self,
+        record: &Record,
+        delivery: &Delivery,
+        start: &DeliveryStart,
+    ) -> Delivered {
+        let Some(sink) = self.config.sinks.get(delivery.event.sink()) else {
+            // An operator may replay it once the sink is back.
+            return self.undeliverable("the configuration has no sink of this name");
+        };
+        let now = (self.clock)();
+        let event = CloudEvent::of_delivery(record, delivery, &self.config.delivery.source);
+        let sealed = event.map(|event| seal(&event, sink.mode, &sink.secrets, now));
+        let Ok(Ok(message)) = sealed else {
+            return self.undeliverable("the event has no form as a webhook");
+        };
+        let limits = CallLimits {
+            until: start.until.at,
+            response_bytes_max: ANSWER_BYTES_MAX,
+        };
+        let called = self.outgoing.call(request(sink, message), limits).await;
+        let outcome = match called.end {
+            Ok(answered) => {
+                outcome_of(answered.status.as_u16(), &answered.headers, called.ended_at)
+            }
+            Err(error) => DeliveryOutcome::Retryable {
+                error: error_of(&error),
+                hint: None,
+            },
+        };
+        Delivered {
+            outcome,
+            ended_at: called.ended_at,
+        }
+    }
+}
+
+impl<O> Postman<'_, O> {
+    fn undeliverable(&self, why: &str) -> Delivered {
+        Delivered {
+            outcome: DeliveryOutcome::Rejected {
+                error: AttemptError::new(ErrorKind::Handler, why),
+            },
+            ended_at: (self.clock)(),
+        }
+    }
+}
+
+fn request(sink: &SinkSettings, message: Message) -> Request<Vec<u8>> {
+    let length = HeaderValue::from(message.body.len());
+    let mut request = Request::new(message.body);
+    *request.method_mut() = Method::POST;
+    request.uri_mut().clone_from(&sink.url);
+    for (name, value) in message.headers {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            request.headers_mut().append(name, value);
+        }
+    }
+    request.headers_mut().insert(CONTENT_LENGTH, length);
+    request
+}
+
+fn error_of(error: &CallError) -> AttemptError {
+    let (kind, detail) = match error {
+        CallError::Unreachable(detail) => (ErrorKind::Unreachable, detail.as_str()),
+        CallError::BrokenOff(detail) => (ErrorKind::BrokenOff, detail.as_str()),
+        CallError::TimedOut => (ErrorKind::TimedOut, "the receiver did not answer in time"),
+    };
+    AttemptError::new(kind, detail)
+}
