@@ -7,7 +7,6 @@ use super::text;
 use super::tree::{Node, Value};
 use crate::machine::{Millis, Name};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 /// A value and its path.
@@ -64,11 +63,12 @@ impl<'a> At<'a> {
 
     /// The members of a table whose keys are names.
     pub(super) fn named(&self) -> Result<Vec<(Name, Self)>, ConfigError> {
-        let name = |(key, at): (&str, Self)| match plain_name(key) {
-            Some(name) => Ok((name, at)),
-            None => Err(at.wrong(NO_NAME)),
-        };
-        self.members()?.into_iter().map(name).collect()
+        let mut named = Vec::new();
+        for (key, at) in self.members()? {
+            let name = plain_name(key).ok_or_else(|| at.wrong(NO_NAME))?;
+            named.push((name, at));
+        }
+        Ok(named)
     }
 
     fn table(&self) -> Result<&'a BTreeMap<String, Node>, ConfigError> {
@@ -187,16 +187,16 @@ impl<'a> At<'a> {
 
     /// One of these words.
     pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        Ok(choices[self.position(&words)?].1)
+    }
+
+    fn position(&self, words: &[&str]) -> Result<usize, ConfigError> {
         let chosen = self.text()?;
-        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == chosen) {
-            return Ok(*choice);
-        }
-        let mut problem = "is not one of ".to_owned();
-        for (index, (word, _)) in choices.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(problem, "{comma}{word}").expect("a string takes everything");
-        }
-        Err(self.wrong(problem))
+        words
+            .iter()
+            .position(|word| *word == chosen)
+            .ok_or_else(|| self.wrong(format!("is not one of {}", words.join(", "))))
     }
 }
 

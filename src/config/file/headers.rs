@@ -91,19 +91,20 @@ pub(super) fn replayed_with(names: impl IntoIterator<Item = HeaderName>) -> Head
 fn names(
     at: &At<'_>,
     max: usize,
-    check: impl Fn(&At<'_>, &HeaderName) -> Result<(), ConfigError>,
+    check: fn(&At<'_>, &HeaderName) -> Result<(), ConfigError>,
 ) -> Result<Vec<HeaderName>, ConfigError> {
     let items = at.items()?;
     if items.len() > max {
         return Err(at.wrong(format!("has more than {max} names")));
     }
-    let read = |item: &At<'_>| {
+    let mut names = Vec::new();
+    for item in &items {
         let name = name(item)?;
         refuse_of_connection(item, &name)?;
         check(item, &name)?;
-        Ok(name)
-    };
-    items.iter().map(read).collect()
+        names.push(name);
+    }
+    Ok(names)
 }
 
 fn refuse_of_connection(at: &At<'_>, name: &HeaderName) -> Result<(), ConfigError> {

@@ -30,13 +30,13 @@ pub(super) fn inboxes(at: Option<&At<'_>>) -> Result<BTreeMap<Name, Inbox>, Conf
 
 fn each<T>(
     at: Option<&At<'_>>,
-    read: impl Fn(Name, &At<'_>) -> Result<T, ConfigError>,
+    read: fn(Name, &At<'_>) -> Result<T, ConfigError>,
 ) -> Result<BTreeMap<Name, T>, ConfigError> {
-    let members = at.map_or(Ok(Vec::new()), At::named)?;
-    members
-        .into_iter()
-        .map(|(name, at)| Ok((name.clone(), read(name, &at)?)))
-        .collect()
+    let mut services = BTreeMap::new();
+    for (name, at) in at.map_or(Ok(Vec::new()), At::named)? {
+        services.insert(name.clone(), read(name, &at)?);
+    }
+    Ok(services)
 }
 
 fn upstream(name: Name, at: &At<'_>) -> Result<Upstream, ConfigError> {

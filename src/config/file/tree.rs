@@ -48,11 +48,11 @@ pub(in super::super) fn parse(text: &str) -> Result<Node, ConfigError> {
 }
 
 fn table(table: DeTable<'_>, lines: &Lines) -> Value {
-    let member = |(key, value): (toml::Spanned<_>, toml::Spanned<_>)| {
-        let key: std::borrow::Cow<'_, str> = key.into_inner();
-        (key.into_owned(), node(value, lines))
-    };
-    Value::Table(table.into_iter().map(member).collect())
+    let mut members = BTreeMap::new();
+    for (key, value) in table {
+        members.insert(key.into_inner().into_owned(), node(value, lines));
+    }
+    Value::Table(members)
 }
 
 fn node(value: toml::Spanned<DeValue<'_>>, lines: &Lines) -> Node {
