@@ -62,11 +62,18 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let admission = app.admit(&head);
     let body = read(body, admission.body_bytes_max()).await;
     let invocation = invocation_now();
-    let world = World {
-        kv: SpinKv::default(),
-        outgoing: SpinOutgoing,
-    };
-    let reply = app.answer(admission, &head, &body, world, invocation).await;
+    let mut reply = app
+        .answer(admission, &head, &body, world(), invocation)
+        .await;
+    if let Some(undelivered) = reply.extensions_mut().remove::<Undelivered>() {
+        let app = Rc::clone(&app);
+        spawn(async move {
+            // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
+            // end before this is done, the walk finds what is left.
+            sleep(Duration::from_millis(1)).await;
+            app.deliver(undelivered, world(), invocation_now()).await;
+        });
+    }
     let response = reply
         .map(|body| Full::new(Bytes::from(body.0)))
         .into_response()?;
