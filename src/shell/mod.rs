@@ -27,5 +27,7 @@ pub mod tenant;
 pub mod trace;
 mod worker;
 
+#[cfg(test)]
+mod openapi;
 #[cfg(target_family = "wasm")]
 mod spin;
