@@ -46,6 +46,10 @@ fn run() -> anyhow::Result<()> {
         Task::Up(options) => serve::up(&workspace, &options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Python => {
+            println!("{}", python::ensure(&workspace)?.display());
+            Ok(())
+        }
         Task::Test { quick } => checks::test(&workspace, quick),
     }
 }
