@@ -81,6 +81,7 @@ fn secrets() -> Secrets {
     Secrets::new(vec![SECRET.parse::<Secret>().expect("a secret")]).expect("one secret")
 }
 
+/// Scenarios 29 and 33.
 #[test]
 fn a_kill_between_delivery_and_mark_delivers_again_under_the_same_id_and_changes_nothing() {
     let front = Front::start(|_, _| false);
@@ -180,6 +181,7 @@ fn assert_same_event(one: &Seen, two: &Seen, subject: &str) {
     );
 }
 
+/// Scenario 30, but for the replay.
 #[test]
 fn a_poisoned_event_holds_up_none_behind_it_in_its_record_or_in_others() {
     // The first event of every record goes to a receiver that breaks at one product alone; so does every second one.
@@ -256,6 +258,7 @@ fn deliver(client: &Client, id: &str, product: u64) -> Option<Answer> {
         .ok()
 }
 
+/// Scenario 31: what comes again is processed, because nothing was noted of what had failed.
 #[test]
 fn an_event_whose_handler_failed_is_processed_when_it_comes_again() {
     let state = TempDir::new().unwrap();
@@ -290,6 +293,34 @@ fn an_event_whose_handler_failed_is_processed_when_it_comes_again() {
     }
 }
 
+/// Scenario 32, where nothing is signed at all; the rest of it is in `events.rs`.
+#[test]
+fn an_event_without_a_signature_is_refused() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    let client = host.client();
+    let event = json!({
+        "specversion": "1.0", "id": "e1", "source": SOURCE, "type": "order.created",
+        "time": "2026-01-01T00:00:00Z", "data": {"product_id": 1, "quantity": 1},
+    });
+    let headers = [
+        ("content-type", "application/cloudevents+json"),
+        ("webhook-id", "e1"),
+        ("webhook-timestamp", "1767225600"),
+    ];
+    for shown in 1..=headers.len() {
+        let body = event.to_string();
+        let answer = client.send("POST", "/inbox/orders", &headers[..shown], body.as_bytes());
+        let answer = answer.expect("an answer");
+        assert_eq!(
+            (answer.status, answer.problem().as_str()),
+            (401, "event-not-trusted")
+        );
+    }
+    assert_eq!(projection(&client), json!({}));
+}
+
+/// Scenario 31, where the handler is killed.
 #[test]
 fn an_inbox_that_is_killed_at_any_moment_counts_each_event_once() {
     const KILLS: u64 = 12;

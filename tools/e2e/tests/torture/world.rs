@@ -7,7 +7,6 @@ use crate::store::Dump;
 use reprise_e2e::{Client, Front, Host, Options, Redis, Upstream};
 use serde_json::Value;
 use std::hash::Hash;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -147,7 +146,7 @@ impl World {
         let hosts = states
             .iter()
             .map(|state| Host::start(state.path(), &options));
-        let mut world = Self {
+        let world = Self {
             hosts: hosts.collect(),
             dice,
             states,
@@ -203,15 +202,11 @@ impl World {
     pub(crate) fn dump(&self) -> Dump {
         match &self.redis {
             Some(redis) => Dump::of_redis(redis),
-            None => Dump::of_sqlite(&self.sqlite()),
+            None => Dump::of_sqlite(self.states[0].path()),
         }
     }
 
-    fn sqlite(&self) -> PathBuf {
-        self.states[0].path().to_owned()
-    }
-
-    fn lead_to_all_but(&mut self, away: Option<usize>) {
+    fn lead_to_all_but(&self, away: Option<usize>) {
         let hosts = self.hosts.iter().enumerate();
         let there = hosts.filter(|(index, _)| Some(*index) != away);
         let there = there.map(|(_, host)| host.address().to_owned()).collect();
