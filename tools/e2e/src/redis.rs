@@ -70,29 +70,24 @@ impl Redis {
             .unwrap_or_else(|_| panic!("{answer}"))
     }
 
-    /// Everything that is in it: keys and values.
+    /// Everything that is in it at one instant: keys and values.
     ///
     /// # Panics
     /// When Redis does not say.
     #[must_use]
     pub fn dump(&self) -> BTreeMap<String, Vec<u8>> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis listens");
-        let mut answers = BufReader::new(&stream);
-        let mut ask = |command: String| {
-            (&stream)
-                .write_all(format!("{command}\r\n").as_bytes())
-                .expect("Redis listens");
-            read_strings(&mut answers)
-        };
-        let keys = ask("KEYS *".to_owned());
-        let keys = keys
-            .into_iter()
-            .map(|key| String::from_utf8(key).expect("keys are text"));
-        keys.map(|key| {
-            let value = ask(format!("GET {key}")).pop();
-            (key, value.expect("nobody deletes meanwhile"))
-        })
-        .collect()
+        const SCRIPT: &str = "local all = {} for _, key in ipairs(redis.call('keys', '*')) do \
+            all[#all + 1] = key all[#all + 1] = redis.call('get', key) end return all";
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis listens");
+        stream
+            .write_all(format!("EVAL \"{SCRIPT}\" 0\r\n").as_bytes())
+            .expect("Redis listens");
+        let strings = read_strings(&mut BufReader::new(stream));
+        let pairs = strings.chunks_exact(2).map(|pair| {
+            let key = String::from_utf8(pair[0].clone()).expect("keys are text");
+            (key, pair[1].clone())
+        });
+        pairs.collect()
     }
 
     fn command(&self, command: &str) -> Option<String> {
@@ -141,18 +136,16 @@ fn read_strings(answers: &mut impl BufRead) -> Vec<Vec<u8>> {
     let mut line = String::new();
     answers.read_line(&mut line).expect("Redis answers");
     let (kind, length) = line.trim_end().split_at(1);
-    // The absent string has the length -1.
-    let length: Option<usize> = length.parse().ok();
-    match (kind, length) {
-        ("*", Some(length)) => (0..length).flat_map(|_| read_strings(answers)).collect(),
-        ("$", Some(length)) => {
+    let length: usize = length.parse().unwrap_or_else(|_| panic!("{line}"));
+    match kind {
+        "*" => (0..length).flat_map(|_| read_strings(answers)).collect(),
+        "$" => {
             let mut bytes = vec![0; length + 2];
             answers.read_exact(&mut bytes).expect("Redis answers");
             bytes.truncate(length);
             vec![bytes]
         }
-        ("$", None) => Vec::new(),
-        _ => panic!("Redis answers {line:?}"),
+        _ => panic!("{line}"),
     }
 }
 
