@@ -3,11 +3,12 @@
 //! Whose request it is, what it names and under which key is read here, once. Nothing later in the request can change it.
 
 use super::app::Setup;
+use super::dead_letters::{self, Fate, Letter};
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
-use super::{cors, inbox, operations, operators, request, tenant};
+use super::{cors, inbox, operations, operators, request, sinks, tenant};
 use crate::config::{Inbox, KeyRule, Operation};
-use crate::machine::Digest;
+use crate::machine::{Digest, Name};
 use http::Method;
 use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::request::Parts;
@@ -37,6 +38,17 @@ pub(super) enum Asked<'a> {
     Projection(&'a Inbox),
     /// An operator's tick.
     Tick,
+    /// The dead letters from this bucket on.
+    DeadLetters {
+        /// The bucket.
+        from: u32,
+    },
+    /// What is to become of a dead letter.
+    DeadLetter(Letter, Fate),
+    /// All sinks.
+    Sinks,
+    /// A sink that is to be taken up again.
+    EnableSink(&'a Name),
 }
 
 /// A client's request for an operation.
@@ -68,6 +80,14 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
             };
         }
         _ => {}
+    }
+    if let Some(rest) = path.strip_prefix(dead_letters::LETTERS_PATH) {
+        operators::authorize(&setup.config, &head.headers)?;
+        return dead_letters_of(rest, head);
+    }
+    if let Some(rest) = path.strip_prefix(sinks::SINKS_PATH) {
+        operators::authorize(&setup.config, &head.headers)?;
+        return sinks_of(setup, rest, head);
     }
     if let Some(name) = path.strip_prefix(inbox::PREFIX) {
         return inbox_of(setup, name, head);
@@ -158,6 +178,47 @@ fn inbox_of<'a>(setup: &'a Setup, name: &str, head: &Parts) -> Result<Asked<'a>,
     }
 }
 
+/// `/-/dead-letters` and what is behind it.
+fn dead_letters_of<'a>(rest: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
+    if rest.is_empty() {
+        let from = match head.uri.query() {
+            None => Ok(0),
+            Some(query) => query.strip_prefix("from=").unwrap_or_default().parse(),
+        };
+        let from =
+            from.map_err(|_| Problem::InvalidQuery("from is the number that a page gave as next"))?;
+        return read_only(head, Asked::DeadLetters { from });
+    }
+    let Some((letter, is_replay)) = Letter::parse(rest) else {
+        return Err(Problem::NotFound("no route has this path"));
+    };
+    match (is_replay, &head.method) {
+        (true, &Method::POST) => Ok(Asked::DeadLetter(letter, Fate::Replay)),
+        (true, _) => not_allowed(head, "POST"),
+        (false, &Method::DELETE) => Ok(Asked::DeadLetter(letter, Fate::Drop)),
+        (false, _) => not_allowed(head, "DELETE"),
+    }
+}
+
+/// `/-/sinks` and what is behind it.
+fn sinks_of<'a>(setup: &'a Setup, rest: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
+    if rest.is_empty() {
+        return read_only(head, Asked::Sinks);
+    }
+    let name = rest
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix("/enable"));
+    let names = || setup.config.sinks.keys();
+    let sink = name.and_then(|name| names().find(|one| one.as_str() == name));
+    let sink = sink.ok_or(Problem::NotFound(
+        "no route has this path, or no sink this name",
+    ))?;
+    match head.method {
+        Method::POST => Ok(Asked::EnableSink(sink)),
+        _ => not_allowed(head, "POST"),
+    }
+}
+
 /// Refuses a body that says that it is too large.
 fn check_length(head: &Parts, max: usize) -> Result<(), Problem> {
     let announced = head.headers.get(CONTENT_LENGTH);
@@ -201,6 +262,10 @@ impl Asked<'_> {
             | Self::Show(_)
             | Self::Cancel(_)
             | Self::Projection(_)
+            | Self::DeadLetters { .. }
+            | Self::DeadLetter(..)
+            | Self::Sinks
+            | Self::EnableSink(_)
             | Self::Tick => 0,
         }
     }
@@ -217,6 +282,10 @@ impl Asked<'_> {
             | Self::Cancel(_)
             | Self::Receive(_)
             | Self::Projection(_)
+            | Self::DeadLetters { .. }
+            | Self::DeadLetter(..)
+            | Self::Sinks
+            | Self::EnableSink(_)
             | Self::Tick => None,
         }
     }

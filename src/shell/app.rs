@@ -5,13 +5,13 @@ use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::{cors, inbox, operations, operators};
+use super::{cors, dead_letters, inbox, operations, operators, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Layout, Store, StoreError};
 use crate::machine::Timestamp;
-use http::header::{ALLOW, CACHE_CONTROL, HeaderValue};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use std::cell::OnceCell;
@@ -97,9 +97,7 @@ impl App {
         if let Ok(setup) = &self.setup {
             cors::allow(&setup.config, &head.headers, preflight.as_deref(), headers);
         }
-        if head.method == Method::HEAD {
-            *reply.body_mut() = ReplyBody::default();
-        }
+        finish(&mut reply, &head.method);
         reply
     }
 
@@ -154,8 +152,28 @@ impl App {
                 inbox::receive(access, settings, head, body, invocation).await
             }
             Asked::Projection(settings) => inbox::projection(access, settings, invocation).await,
+            Asked::DeadLetters { from } => dead_letters::list(access, from, invocation).await,
+            Asked::DeadLetter(letter, fate) => {
+                dead_letters::decide(access, letter, fate, invocation).await
+            }
+            Asked::Sinks => sinks::list(access, invocation).await,
+            Asked::EnableSink(name) => sinks::enable(access, name, invocation).await,
             Asked::Tick => operators::tick(access, invocation).await,
         }
+    }
+}
+
+/// Says how long the body is, or leaves it out where there is none.
+fn finish(reply: &mut Reply, method: &Method) {
+    let has_none = matches!(
+        reply.status(),
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    if has_none || *method == Method::HEAD {
+        *reply.body_mut() = ReplyBody::default();
+    } else {
+        let length = HeaderValue::from(reply.body().0.len());
+        reply.headers_mut().insert(CONTENT_LENGTH, length);
     }
 }
 

@@ -9,6 +9,7 @@
 mod admission;
 pub mod app;
 mod cors;
+mod dead_letters;
 mod forward;
 pub mod idempotency_key;
 mod inbox;
@@ -21,9 +22,12 @@ pub mod problem;
 mod record_view;
 pub mod reply;
 pub mod request;
+mod sinks;
 pub mod tenant;
 pub mod trace;
 mod worker;
 
+#[cfg(test)]
+mod openapi;
 #[cfg(target_family = "wasm")]
 mod spin;

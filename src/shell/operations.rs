@@ -217,8 +217,9 @@ async fn tell<'a, K: Kv, O: Outgoing>(
 
 impl<K: Kv, O: Outgoing> Open<'_, K, O> {
     /// Who delivers events.
-    pub(super) const fn postman(&self) -> Postman<'_, O> {
+    pub(super) const fn postman(&self) -> Postman<'_, K, O> {
         Postman {
+            store: &self.store,
             config: self.config,
             outgoing: &self.outgoing,
             clock: self.clock,

@@ -4,12 +4,15 @@
 //! own.
 
 use super::outgoing::{CallError, CallLimits, Outgoing};
+use super::sinks;
 use crate::config::{Config, Sink as SinkSettings};
+use crate::driver::kv::Kv;
+use crate::driver::store::Store;
 use crate::driver::{Delivered, Sink};
 use crate::machine::{
     AttemptError, Delivery, DeliveryOutcome, DeliveryStart, ErrorKind, Record, Timestamp,
 };
-use crate::webhook::{CloudEvent, Message, outcome_of, seal};
+use crate::webhook::{CloudEvent, Message, is_disabled_by, outcome_of, seal};
 use http::header::{CONTENT_LENGTH, HeaderValue};
 use http::{Method, Request};
 
@@ -17,13 +20,14 @@ use http::{Method, Request};
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
 
 /// Who delivers events.
-pub(super) struct Postman<'a, O> {
+pub(super) struct Postman<'a, K, O> {
+    pub(super) store: &'a Store<K>,
     pub(super) config: &'a Config,
     pub(super) outgoing: &'a O,
     pub(super) clock: fn() -> Timestamp,
 }
 
-impl<O: Outgoing> Sink for Postman<'_, O> {
+impl<K: Kv, O: Outgoing> Sink for Postman<'_, K, O> {
     async fn deliver(
         &self,
         record: &Record,
@@ -34,6 +38,10 @@ impl<O: Outgoing> Sink for Postman<'_, O> {
             // An operator may replay it once the sink is back.
             return self.undeliverable("the configuration has no sink of this name");
         };
+        // A store that cannot say so now is no reason to hold an event back.
+        if let Ok(false) = sinks::is_enabled(self.store, &sink.name).await {
+            return self.undeliverable("the receiver wants no more events: it answered 410");
+        }
         let now = (self.clock)();
         let event = CloudEvent::of_delivery(record, delivery, &self.config.delivery.source);
         let sealed = event.map(|event| seal(&event, sink.mode, &sink.secrets, now));
@@ -45,6 +53,13 @@ impl<O: Outgoing> Sink for Postman<'_, O> {
             response_bytes_max: ANSWER_BYTES_MAX,
         };
         let called = self.outgoing.call(request(sink, message), limits).await;
+        if let Ok(answered) = &called.end
+            && is_disabled_by(answered.status.as_u16())
+        {
+            // Should this fail, the next event learns it anew.
+            let seen = (record.identity().id, start.attempt);
+            let _ = sinks::disable(self.store, &sink.name, seen).await;
+        }
         let outcome = match called.end {
             Ok(answered) => {
                 outcome_of(answered.status.as_u16(), &answered.headers, called.ended_at)
@@ -61,7 +76,7 @@ impl<O: Outgoing> Sink for Postman<'_, O> {
     }
 }
 
-impl<O> Postman<'_, O> {
+impl<K, O> Postman<'_, K, O> {
     fn undeliverable(&self, why: &str) -> Delivered {
         Delivered {
             outcome: DeliveryOutcome::Rejected {

@@ -17,6 +17,8 @@ pub const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/proble
 pub enum Problem {
     /// The body is not what the operation takes.
     InvalidBody(String),
+    /// The query is not what the route takes.
+    InvalidQuery(&'static str),
     /// The Idempotency-Key header is not a key.
     InvalidKey(&'static str),
     /// The operation needs a key, and the request has none.
@@ -50,6 +52,8 @@ pub enum Problem {
     OperationCancelled,
     /// What has ended cannot be called off. How it ended.
     AlreadyEnded(&'static str),
+    /// Only a dead letter can be replayed or dropped.
+    NotDead,
     /// The target or a listed header is not one that a record keeps.
     NotKept(LimitError),
     /// The body did not come in time.
@@ -133,6 +137,11 @@ impl Problem {
                 "invalid-body",
                 "The request body is not valid",
             ),
+            Self::InvalidQuery(_) => (
+                StatusCode::BAD_REQUEST,
+                "invalid-query",
+                "The query is not valid",
+            ),
             Self::InvalidKey(_) => (
                 StatusCode::BAD_REQUEST,
                 "invalid-idempotency-key",
@@ -182,6 +191,11 @@ impl Problem {
                 StatusCode::CONFLICT,
                 "operation-ended",
                 "The operation has ended already",
+            ),
+            Self::NotDead => (
+                StatusCode::CONFLICT,
+                "event-not-dead",
+                "The event is not a dead letter",
             ),
             Self::NotKept(LimitError::TooLarge { .. }) => (
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -252,6 +266,7 @@ impl Problem {
             | Self::StoreRefused(detail)
             | Self::Misconfigured(detail) => detail.clone(),
             Self::InvalidKey(detail)
+            | Self::InvalidQuery(detail)
             | Self::NotFound(detail)
             | Self::UnsupportedMediaType(detail) => (*detail).to_owned(),
             Self::Unauthorized => {
@@ -266,6 +281,7 @@ impl Problem {
             }
             Self::OperationFailed(failure) => failure.detail(),
             Self::NotKept(error) => error.to_string(),
+            Self::NotDead => "only an event that was given up can be replayed or dropped".to_owned(),
             Self::OperationCancelled => {
                 "it will not be carried out under this key; a new operation needs a new key".to_owned()
             }
@@ -323,6 +339,7 @@ impl Problem {
             }
             Self::InvalidBody(_)
             | Self::InvalidKey(_)
+            | Self::InvalidQuery(_)
             | Self::KeyMissing
             | Self::InvalidTenant(_)
             | Self::InvalidEvent(_)
@@ -332,6 +349,7 @@ impl Problem {
             | Self::OperationFailed(_)
             | Self::OperationCancelled
             | Self::AlreadyEnded(_)
+            | Self::NotDead
             | Self::NotKept(_)
             | Self::RequestTimeout
             | Self::BodyTooLarge { .. }

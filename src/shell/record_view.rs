@@ -149,7 +149,7 @@ impl Serialize for View<'_> {
             map.serialize_entry("failure", failure)?;
         }
         if let Some(error) = self.record.last_error() {
-            map.serialize_entry("last_error", &LastError(error))?;
+            map.serialize_entry("last_error", &LastError::of(error))?;
         }
         for (name, value) in self
             .members
@@ -166,14 +166,19 @@ impl Serialize for View<'_> {
     }
 }
 
-struct LastError<'a>(&'a AttemptError);
+/// The last error of an attempt or a delivery.
+#[derive(Serialize)]
+pub(super) struct LastError {
+    kind: &'static str,
+    detail: String,
+}
 
-impl Serialize for LastError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("kind", error_kind(self.0))?;
-        map.serialize_entry("detail", self.0.detail())?;
-        map.end()
+impl LastError {
+    pub(super) fn of(error: &AttemptError) -> Self {
+        Self {
+            kind: error_kind(error),
+            detail: error.detail().to_owned(),
+        }
     }
 }
 

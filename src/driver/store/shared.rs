@@ -9,7 +9,7 @@ use crate::machine::Hex;
 
 impl<K: Kv> Store<K> {
     /// The shared number `name`. One read.
-    pub(super) async fn read_shared(&self, name: &str) -> Result<u64, StoreError> {
+    pub async fn read_shared(&self, name: &str) -> Result<u64, StoreError> {
         Ok(self.read_word(&shared_key(name)).await?.number())
     }
 

@@ -21,7 +21,7 @@ pub fn python_program(name: &str) -> Command {
 pub fn python() -> PathBuf {
     let python = env::var_os("REPRISE_PYTHON").map(PathBuf::from);
     python.expect(
-        "REPRISE_PYTHON names no Python: `cargo xtask test` installs one in the target directory, under \
-         `python/bin/python`, with what tools/e2e/requirements.txt lists",
+        "REPRISE_PYTHON names no Python: `cargo xtask python` makes one with what tools/e2e/requirements.txt lists, and \
+         prints where it is",
     )
 }

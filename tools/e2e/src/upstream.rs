@@ -1,5 +1,6 @@
 //! An upstream that does what a test tells it, down to the bytes on the wire, and remembers what it was sent.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +52,7 @@ impl Sent {
             body.len()
         );
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n").expect("a string takes every text");
         }
         let bytes = [head.as_bytes(), b"\r\n", body].concat();
         Self {

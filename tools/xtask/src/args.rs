@@ -25,6 +25,9 @@ The development commands of Reprise.
       Builds the components and prints their paths and sizes.
   cargo xtask imports [--bless]
       Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
+  cargo xtask python
+      Installs the Python programs of the end-to-end tests in the target directory, and prints where their Python is:
+      `REPRISE_PYTHON=$(cargo xtask python) cargo test --profile host --package reprise-e2e --test openapi`.
   cargo xtask help
 ";
 
@@ -50,6 +53,8 @@ pub(crate) enum Task {
         /// Write the list instead of comparing with it.
         bless: bool,
     },
+    /// Install the Python programs of the end-to-end tests.
+    Python,
     /// Run the checks.
     Test {
         /// Only those that need neither wasm nor wasmtime.
@@ -124,6 +129,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "tick" => tick(&mut parser),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
+        "python" => flag(&mut parser, None).map(|_| Task::Python),
         "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
@@ -234,6 +240,7 @@ mod tests {
         assert_eq!(parsed("wasm"), Ok(Task::Wasm));
         assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
         assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
+        assert_eq!(parsed("python"), Ok(Task::Python));
         assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
         assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
         assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));

@@ -49,6 +49,10 @@ fn run() -> anyhow::Result<()> {
         Task::Tick(options) => tick::tick(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Python => {
+            println!("{}", python::ensure(&workspace)?.display());
+            Ok(())
+        }
         Task::Test { quick } => checks::test(&workspace, quick),
     }
 }

@@ -1,0 +1,228 @@
+//! Dead letters, for operators: events that were given up, until somebody has them delivered after all, or forgets them.
+//!
+//! `GET /-/dead-letters` shows them page by page: a page looks at a bounded part of the store, so it may be empty and
+//! still not the last. `POST /-/dead-letters/{id}/{seq}/replay` has one delivered again, `DELETE /-/dead-letters/{id}/{seq}`
+//! drops it.
+
+use super::app::{Access, Open, Undelivered};
+use super::outgoing::Outgoing;
+use super::problem::Problem;
+use super::record_view::{LastError, rfc_3339};
+use super::reply::{self, Reply};
+use super::request::Invocation;
+use super::worker::Worker;
+use crate::driver::Settled;
+use crate::driver::inbox::is_done_event;
+use crate::driver::kv::Kv;
+use crate::driver::store::{Buckets, Node};
+use crate::machine::{
+    Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, Timestamp, stored,
+};
+use http::StatusCode;
+use serde::Serialize;
+use uuid::Uuid;
+
+/// The path of all of them.
+pub(super) const LETTERS_PATH: &str = "/-/dead-letters";
+/// Buckets that one page looks at: a sixteenth of the usual number, so that a page takes a fraction of a second.
+const PAGE_BUCKETS: u32 = 1_024;
+
+/// One dead letter, by its record and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) id: Uuid,
+    pub(super) seq: u32,
+}
+
+/// What is to become of a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Replay,
+    Drop,
+}
+
+/// One page.
+#[derive(Serialize)]
+struct Page {
+    dead_letters: Vec<Shown>,
+    /// Where the next page begins; none behind the last one.
+    next: Option<u32>,
+}
+
+/// A dead letter as operators see it.
+#[derive(Serialize)]
+struct Shown {
+    record: Uuid,
+    seq: u32,
+    event_id: String,
+    operation: String,
+    r#type: String,
+    sink: String,
+    status: &'static str,
+    attempts: u32,
+    occurred_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<LastError>,
+}
+
+impl Letter {
+    /// Reads what stands behind [`LETTERS_PATH`]: `/{id}/{seq}`, and whether `/replay` follows.
+    pub(super) fn parse(rest: &str) -> Option<(Self, bool)> {
+        let rest = rest.strip_prefix('/')?;
+        let (rest, is_replay) = match rest.strip_suffix("/replay") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let (id, seq) = rest.split_once('/')?;
+        let id = Uuid::try_parse(id).ok()?;
+        let seq = seq.parse().ok()?;
+        Some((Self { id, seq }, is_replay))
+    }
+}
+
+/// `GET /-/dead-letters?from=…`
+pub(super) async fn list<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    from: u32,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    let open = access.open(&mut invocation.entropy).await?;
+    let total = open.store.layout().buckets();
+    let first = from.min(total);
+    let count = PAGE_BUCKETS.min(total - first);
+    let mut dead_letters: Vec<Shown> = Vec::new();
+    let show = |node: &Node| {
+        // A chain that changes under the walk is read again, and shows the same records once more.
+        let is_known = dead_letters.iter().any(|letter| letter.record == node.id());
+        if !is_known && node.is_live(invocation.now.as_unix_ms()) && !is_done_event(node) {
+            // A record that cannot be read is a tick's to count.
+            if let Ok(record) = stored::decode(node.payload()) {
+                let deliveries = record.outbox().deliveries().iter();
+                let dead = deliveries.filter(|one| matches!(one.state, DeliveryState::Dead { .. }));
+                dead_letters.extend(dead.map(|delivery| Shown::of(&record, delivery)));
+            }
+        }
+    };
+    open.store.visit(Buckets { first, count }, show).await?;
+    let next = Some(first + count).filter(|next| *next < total);
+    Ok(reply::json(StatusCode::OK, &Page { dead_letters, next }))
+}
+
+/// Decides on a dead letter.
+pub(super) async fn decide<K: Kv, O: Outgoing>(
+    access: Access<'_, K, O>,
+    letter: Letter,
+    fate: Fate,
+    mut invocation: Invocation,
+) -> Result<Reply, Problem> {
+    const NONE: Problem = Problem::NotFound("there is no such event");
+    let open = access.open(&mut invocation.entropy).await?;
+    let now = invocation.now;
+    let record = load(&open, letter.id, now).await?.ok_or(NONE)?;
+    let name = &record.identity().operation;
+    let operation = open.config.operations.iter().find(|one| one.name == *name);
+    let operation =
+        operation.ok_or(Problem::NotFound("the configuration has no such operation"))?;
+    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let event = match fate {
+        Fate::Replay => DeliveryEvent::ReplayAsked,
+        Fate::Drop => DeliveryEvent::DropAsked,
+    };
+    let operations = open.operations(operation, &worker);
+    let told = operations.tell_delivery(letter.id, letter.seq, event, now, &mut invocation.entropy);
+    let Settled::At { record, effect } = told.await? else {
+        return Err(NONE);
+    };
+    match effect {
+        Effect::Refuse(Refusal::NoSuchEvent) => return Err(NONE),
+        Effect::Refuse(_) => return Err(Problem::NotDead),
+        Effect::Idle(_)
+        | Effect::Start(_)
+        | Effect::Withdraw(_)
+        | Effect::Deposit
+        | Effect::Deliver(_)
+        | Effect::Stale
+        | Effect::Expired => {}
+    }
+    let delivery = record.outbox().find(letter.seq).ok_or(NONE)?;
+    let mut reply = reply::json(StatusCode::OK, &Shown::of(&record, delivery));
+    if fate == Fate::Replay && open.config.delivery.is_after_answer {
+        reply.extensions_mut().insert(Undelivered(letter.id));
+    }
+    Ok(reply)
+}
+
+async fn load<K: Kv, O>(
+    open: &Open<'_, K, O>,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<Record>, Problem> {
+    let node = open.store.load(id, now.as_unix_ms()).await?;
+    let Some(node) = node.filter(|node| !is_done_event(node)) else {
+        return Ok(None);
+    };
+    let record = stored::decode(node.payload());
+    record
+        .map(Some)
+        .map_err(|error| Problem::StoreRefused(format!("the record {id}: {error}")))
+}
+
+impl Shown {
+    fn of(record: &Record, delivery: &Delivery) -> Self {
+        let (status, error, expires_at) = match &delivery.state {
+            DeliveryState::Pending { error, .. } => ("pending", error.as_ref(), None),
+            DeliveryState::Delivering { .. } => ("delivering", None, None),
+            DeliveryState::Delivered { .. } => ("delivered", None, None),
+            DeliveryState::Dead { error, expires_at } => {
+                ("dead", error.as_ref(), Some(*expires_at))
+            }
+            DeliveryState::Dropped { .. } => ("dropped", None, None),
+        };
+        let id = record.identity().id;
+        Self {
+            record: id,
+            seq: delivery.seq,
+            event_id: delivery.event_id(id),
+            operation: record.identity().operation.as_str().to_owned(),
+            r#type: delivery.event.kind().as_str().to_owned(),
+            sink: delivery.event.sink().as_str().to_owned(),
+            status,
+            attempts: delivery.attempts,
+            occurred_at: rfc_3339(delivery.occurred_at),
+            expires_at: expires_at.and_then(rfc_3339),
+            last_error: error.map(LastError::of),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_is_named_by_its_record_and_its_number() {
+        const ID: &str = "01a228f0-9844-7adf-b4ef-2ac6a86d4a79";
+        let letter = Letter {
+            id: Uuid::try_parse(ID).expect("an id"),
+            seq: 3,
+        };
+        let parse = |rest: String| Letter::parse(&rest);
+        assert_eq!(parse(format!("/{ID}/3")), Some((letter, false)));
+        assert_eq!(parse(format!("/{ID}/3/replay")), Some((letter, true)));
+        for rest in [
+            String::new(),
+            "/".to_owned(),
+            format!("/{ID}"),
+            format!("/{ID}/"),
+            format!("/{ID}/x"),
+            format!("/{ID}/-1"),
+            format!("/{ID}/4294967296"),
+            format!("/{ID}/3/again"),
+            "/x/3".to_owned(),
+        ] {
+            assert_eq!(parse(rest.clone()), None, "{rest}");
+        }
+    }
+}

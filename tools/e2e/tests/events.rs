@@ -1,0 +1,409 @@
+//! Events over HTTP: what a sink is sent, what its answers mean, dead letters and sinks as operators see them, and the
+//! inbox's door.
+
+use reprise::machine::Timestamp;
+use reprise::webhook::{MessageId, Secret, Secrets};
+use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream, wait_until};
+use serde_json::{Value, json};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+
+const SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
+const TOKEN: (&str, &str) = ("authorization", "Bearer token");
+const SOON: Duration = Duration::from_secs(20);
+
+struct Setting {
+    _state: TempDir,
+    _host: Host,
+    client: Client,
+}
+
+fn start(options: &Options) -> Setting {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(
+        state.path(),
+        &options.clone().variable("admin_token", "token"),
+    );
+    let client = host.client();
+    Setting {
+        _state: state,
+        _host: host,
+        client,
+    }
+}
+
+/// The shop's events go to this receiver.
+fn with_sink(receiver: &Upstream) -> Options {
+    Options::default()
+        .variable("events_host", &receiver.url())
+        .variable("events_path", "/hook")
+        .edit("max_attempts = 10\nbackoff = { kind = \"full_jitter\", base = \"1s\", cap = \"5m\", floor = \"100ms\" }",
+              "max_attempts = 2\nbackoff = { kind = \"constant\", delay = \"100ms\" }")
+}
+
+fn order(client: &Client, key: &str, product: u64, quantity: u64) -> Answer {
+    let body = json!({"product_id": product, "quantity": quantity}).to_string();
+    let answer = client.post("/orders", Some(key), &body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer
+}
+
+fn operate(client: &Client, method: &str, path: &str) -> Answer {
+    client.send(method, path, &[TOKEN], b"").expect("an answer")
+}
+
+fn dead_letters(client: &Client) -> Vec<Value> {
+    let mut letters = Vec::new();
+    let mut from = Some(0);
+    while let Some(first) = from {
+        let page = operate(client, "GET", &format!("/-/dead-letters?from={first}"));
+        assert_eq!(page.status, 200, "{page:?}");
+        let page = page.json();
+        letters.extend(page["dead_letters"].as_array().expect("a list").clone());
+        from = page["next"].as_u64();
+    }
+    letters
+}
+
+fn projection(client: &Client) -> Value {
+    client.get("/inbox/orders/projection").json()["products"].clone()
+}
+
+#[test]
+fn an_order_reaches_the_read_model_once_without_anybody_asking_again() {
+    let Setting { client, .. } = &start(&Options::default());
+    for (key, quantity) in [("a", 2), ("b", 3), ("a", 2)] {
+        order(client, key, 42, quantity);
+    }
+    wait_until("the events", SOON, || {
+        projection(client)["42"]["orders"] == 2
+    });
+    assert_eq!(
+        projection(client),
+        json!({"42": {"orders": 2, "quantity": 5}})
+    );
+}
+
+#[test]
+fn a_sink_is_sent_a_signed_cloudevent_under_one_id_with_a_fresh_signature_each_time() {
+    let receiver =
+        Upstream::start(|before, _| Sent::new(if before == 0 { 500 } else { 204 }, &[], b""));
+    let Setting { client, .. } = &start(&with_sink(&receiver));
+    let order = order(client, "a", 7, 1);
+    wait_until("both deliveries", SOON, || {
+        thread::sleep(Duration::from_millis(300));
+        operate(client, "POST", "/-/tick");
+        receiver.seen().len() == 2
+    });
+    let seen = receiver.seen();
+    let secrets = Secrets::new(vec![SECRET.parse::<Secret>().expect("a secret")]).expect("one");
+    for seen in &seen {
+        assert_eq!(
+            (seen.method.as_str(), seen.target.as_str()),
+            ("POST", "/hook")
+        );
+        let event: Value = serde_json::from_slice(&seen.body).expect("structured mode is JSON");
+        assert_eq!(
+            (&event["specversion"], &event["type"]),
+            (&"1.0".into(), &"order.created".into())
+        );
+        assert_eq!(
+            (&event["source"], &event["subject"]),
+            (&"urn:reprise".into(), &order.id().into())
+        );
+        assert_eq!(event["data"], order.json());
+        assert_eq!(seen.header("webhook-id"), event["id"].as_str());
+        let headers = seen.headers.iter().map(|(name, value)| {
+            (
+                name.parse().expect("a name"),
+                value.parse().expect("a value"),
+            )
+        });
+        let headers: ureq::http::HeaderMap = headers.collect();
+        let signed = secrets.verify(&headers, now(), &seen.body);
+        assert_eq!(
+            signed.map(|id| Some(id.as_str().to_owned())),
+            Ok(event["id"].as_str().map(str::to_owned))
+        );
+    }
+    assert_eq!(seen[0].header("webhook-id"), seen[1].header("webhook-id"));
+    assert_eq!(seen[0].body, seen[1].body);
+    assert!(seen[0].header("webhook-timestamp") <= seen[1].header("webhook-timestamp"));
+}
+
+#[test]
+fn a_dead_letter_is_listed_replayed_and_dropped() {
+    let receiver =
+        Upstream::start(|before, _| Sent::new(if before < 2 { 400 } else { 204 }, &[], b""));
+    let Setting { client, .. } = &start(&with_sink(&receiver));
+    for key in ["a", "b"] {
+        order(client, key, 7, 1);
+        let known = receiver.seen().len();
+        wait_until("the delivery", SOON, || {
+            receiver.seen().len() > known.min(1)
+        });
+    }
+    wait_until("two dead letters", SOON, || dead_letters(client).len() == 2);
+    let letters = dead_letters(client);
+    for letter in &letters {
+        assert_eq!(
+            (&letter["status"], &letter["attempts"]),
+            (&"dead".into(), &1.into()),
+            "{letter}"
+        );
+        assert_eq!(
+            (&letter["type"], &letter["sink"]),
+            (&"order.created".into(), &"projection".into())
+        );
+        assert_eq!(letter["last_error"]["kind"], "status");
+    }
+    let path = |letter: &Value| {
+        format!(
+            "/-/dead-letters/{}/{}",
+            letter["record"].as_str().expect("an id"),
+            letter["seq"]
+        )
+    };
+    let replayed = operate(client, "POST", &format!("{}/replay", path(&letters[0])));
+    assert_eq!(
+        (replayed.status, &replayed.json()["status"]),
+        (200, &"pending".into())
+    );
+    let dropped = operate(client, "DELETE", &path(&letters[1]));
+    assert_eq!(
+        (dropped.status, &dropped.json()["status"]),
+        (200, &"dropped".into())
+    );
+    wait_until("the replay", SOON, || receiver.seen().len() == 3);
+    assert_eq!(dead_letters(client), Vec::<Value>::new());
+    for letter in &letters {
+        let again = operate(client, "DELETE", &path(letter));
+        assert_eq!(
+            (again.status, again.problem().as_str()),
+            (409, "event-not-dead")
+        );
+    }
+    let unknown = operate(
+        client,
+        "DELETE",
+        &path(&json!({"record": "01a228f0-9844-7adf-b4ef-2ac6a86d4a79", "seq": 0})),
+    );
+    assert_eq!(unknown.status, 404);
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_sent_nothing_until_an_operator_enables_it() {
+    let receiver =
+        Upstream::start(|before, _| Sent::new(if before == 0 { 410 } else { 204 }, &[], b""));
+    let Setting { client, .. } = &start(&with_sink(&receiver));
+    let sinks = || operate(client, "GET", "/-/sinks").json();
+    assert_eq!(
+        sinks(),
+        json!({"sinks": {"projection": {"is_enabled": true}}})
+    );
+    order(client, "a", 7, 1);
+    wait_until("the first dead letter", SOON, || {
+        dead_letters(client).len() == 1
+    });
+    assert_eq!(
+        sinks(),
+        json!({"sinks": {"projection": {"is_enabled": false}}})
+    );
+    order(client, "b", 7, 1);
+    wait_until("the second dead letter", SOON, || {
+        dead_letters(client).len() == 2
+    });
+    assert_eq!(receiver.seen().len(), 1, "nothing is sent to it");
+
+    assert_eq!(
+        operate(client, "POST", "/-/sinks/projection/enable").status,
+        200
+    );
+    assert_eq!(
+        sinks(),
+        json!({"sinks": {"projection": {"is_enabled": true}}})
+    );
+    order(client, "c", 7, 1);
+    wait_until("the third event", SOON, || receiver.seen().len() == 2);
+    assert_eq!(operate(client, "POST", "/-/sinks/other/enable").status, 404);
+}
+
+#[test]
+fn operators_routes_are_closed_without_the_token() {
+    let Setting { client, .. } = &start(&Options::default());
+    for (method, path) in [
+        ("GET", "/-/dead-letters"),
+        (
+            "POST",
+            "/-/dead-letters/01a228f0-9844-7adf-b4ef-2ac6a86d4a79/0/replay",
+        ),
+        (
+            "DELETE",
+            "/-/dead-letters/01a228f0-9844-7adf-b4ef-2ac6a86d4a79/0",
+        ),
+        ("GET", "/-/sinks"),
+        ("POST", "/-/sinks/projection/enable"),
+        ("POST", "/-/tick"),
+    ] {
+        let answer = client.send(method, path, &[], b"").expect("an answer");
+        assert_eq!(answer.status, 401, "{method} {path}");
+    }
+}
+
+fn now() -> Timestamp {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("it is after 1970");
+    Timestamp::from_unix_ms(
+        u64::try_from(now.as_millis()).expect("it is before the year 500 million"),
+    )
+}
+
+/// An event as JSON, as a sender of ours would send it.
+fn event(id: &str, product: u64) -> Value {
+    let time = "2026-01-01T00:00:00Z";
+    let mut event = json!({
+        "specversion": "1.0", "id": id, "source": "urn:reprise", "type": "order.created", "time": time,
+        "datacontenttype": "application/json", "data": {"product_id": product, "quantity": 1},
+    });
+    // Its time is now, in whole seconds.
+    event["time"] = rfc_3339(now()).into();
+    event
+}
+
+fn rfc_3339(at: Timestamp) -> String {
+    let date = UNIX_EPOCH + Duration::from_millis(at.as_unix_ms());
+    humantime::format_rfc3339_seconds(date).to_string()
+}
+
+fn send(client: &Client, id: Option<&str>, secret: &str, at: Timestamp, body: &str) -> Answer {
+    let secrets = Secrets::new(vec![secret.parse::<Secret>().expect("a secret")]).expect("one");
+    let signed = secrets.sign(
+        &MessageId::new(id.unwrap_or("none")).expect("an id"),
+        at,
+        body.as_bytes(),
+    );
+    let mut headers = vec![("content-type", "application/cloudevents+json")];
+    for (name, value) in &signed {
+        if id.is_some() || name.as_str() != "webhook-id" {
+            headers.push((name.as_str(), value.as_str()));
+        }
+    }
+    client
+        .send("POST", "/inbox/orders", &headers, body.as_bytes())
+        .expect("an answer")
+}
+
+#[test]
+fn the_inbox_takes_an_event_once_and_only_from_its_sender() {
+    let Setting { client, .. } = &start(&Options::default());
+    let body = event("e1", 5).to_string();
+    let status = |answer: &Answer| answer.json()["status"].clone();
+    let first = send(client, Some("e1"), SECRET, now(), &body);
+    assert_eq!(
+        (first.status, status(&first)),
+        (200, "applied".into()),
+        "{first:?}"
+    );
+    let again = send(client, Some("e1"), SECRET, now(), &body);
+    assert_eq!((again.status, status(&again)), (200, "duplicate".into()));
+    assert_eq!(
+        projection(client),
+        json!({"5": {"orders": 1, "quantity": 1}})
+    );
+
+    let other = "whsec_b3RoZXItc2VjcmV0LW90aGVyLXNlY3JldC1vdGhlciE=";
+    let early = Timestamp::from_unix_ms(now().as_unix_ms() - 6 * 60 * 1_000);
+    let mut nameless = event("e2", 5);
+    nameless.as_object_mut().expect("an object").remove("id");
+    let table = [
+        (
+            "another secret",
+            send(
+                client,
+                Some("e2"),
+                other,
+                now(),
+                &event("e2", 5).to_string(),
+            ),
+            401,
+        ),
+        (
+            "no id",
+            send(client, None, SECRET, now(), &event("e2", 5).to_string()),
+            401,
+        ),
+        (
+            "an id outside of the signature",
+            send(
+                client,
+                Some("e3"),
+                SECRET,
+                now(),
+                &event("e2", 5).to_string(),
+            ),
+            401,
+        ),
+        (
+            "an old signature",
+            send(
+                client,
+                Some("e2"),
+                SECRET,
+                early,
+                &event("e2", 5).to_string(),
+            ),
+            401,
+        ),
+        (
+            "an event without id",
+            send(client, Some("e2"), SECRET, now(), &nameless.to_string()),
+            400,
+        ),
+        (
+            "no event",
+            send(client, Some("e2"), SECRET, now(), "{}"),
+            400,
+        ),
+        (
+            "no order",
+            send(
+                client,
+                Some("e2"),
+                SECRET,
+                now(),
+                &event("e2", 0)
+                    .to_string()
+                    .replace("\"quantity\":1", "\"quantity\":\"1\""),
+            ),
+            400,
+        ),
+    ];
+    for (what, answer, status) in table {
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        assert!(!answer.problem().is_empty(), "{what}");
+    }
+    assert_eq!(
+        projection(client),
+        json!({"5": {"orders": 1, "quantity": 1}})
+    );
+    // What was refused is processed once it comes as it should.
+    assert_eq!(
+        status(&send(
+            client,
+            Some("e2"),
+            SECRET,
+            now(),
+            &event("e2", 5).to_string()
+        )),
+        "applied"
+    );
+    assert_eq!(
+        client
+            .send("POST", "/inbox/other", &[], b"")
+            .expect("an answer")
+            .status,
+        404
+    );
+}
