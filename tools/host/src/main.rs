@@ -35,7 +35,7 @@ struct Arguments {
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
 
-    /// Call the application's own POST /-/tick this often, for instance 1s, with its variable admin_token.
+    /// Call the application's own POST /-/tick this often, for instance 1s, with the token of its operators.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     tick: Option<Duration>,
 

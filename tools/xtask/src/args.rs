@@ -175,7 +175,7 @@ fn tick(parser: &mut Parser) -> Result<Task> {
             Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
             Arg::Long("every") => options.every = duration(parser).context("--every")?,
             Arg::Long("beside") => {
-                options.beside = Some(parser.value()?.parse().context("--beside")?)
+                options.beside = Some(parser.value()?.parse().context("--beside")?);
             }
             other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
                 return Err(other.unexpected().into());

@@ -200,7 +200,7 @@ mod tests {
             state_dir: Some("state".into()),
             ..UpOptions::default()
         };
-        let here = std::env::current_dir().unwrap().join("state");
+        let here = env::current_dir().unwrap().join("state");
         let words = server_arguments(Path::new("/w/spin.toml"), &options).unwrap();
         assert_eq!(words.last(), Some(&here.into_os_string()));
     }
