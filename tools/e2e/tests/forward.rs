@@ -44,7 +44,7 @@ struct Setting {
 }
 
 fn start(upstream: &str, more: &str) -> Setting {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(
         state.path(),
         &Options::default().config(&config(upstream, more)),
@@ -445,8 +445,8 @@ fn an_empty_retry_budget_ends_the_retries_of_all_operations_that_share_it() {
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     if path.is_dir() {
         return fs::read_dir(path)
-            .unwrap()
-            .any(|entry| holds(&entry.unwrap().path(), bytes));
+            .expect("a folder")
+            .any(|entry| holds(&entry.expect("a file").path(), bytes));
     }
     fs::read(path).is_ok_and(|content| content.windows(bytes.len()).any(|window| window == bytes))
 }
