@@ -130,7 +130,7 @@ fn a_bad_order_is_400_and_leaves_its_key_free() {
             r#"{"product_id":1}"#,
             r#"{"product_id":1,"quantity":1,"more":1}"#,
             r#"{"product_id":1,"product_id":1,"quantity":1}"#,
-            r#"[1,1]"#,
+            "[1,1]",
             "null",
             "",
         ] {
