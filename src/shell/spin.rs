@@ -13,7 +13,6 @@ use crate::machine::Timestamp;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use http::header::CONTENT_LENGTH;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use spin_sdk::http::{IntoResponse, Request};
 use spin_sdk::time::sleep;
@@ -295,8 +294,7 @@ async fn call_whole(
     let request = request.map(|body| Full::new(Bytes::from(body)));
     let response = spin_sdk::http::send(request).await.map_err(call_error)?;
     let (head, mut body) = response.into_parts();
-    let length = head.headers.get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let length = Answered::announced_bytes(head.status, &head.headers);
     let too_large = |read: usize| AnsweredBody::TooLarge {
         length_bytes: length.unwrap_or_default().max(read as u64),
     };
@@ -305,6 +303,10 @@ async fn call_whole(
         headers: head.headers.clone(),
         body,
     };
+    if length.is_some_and(|length| length > bytes_max as u64) {
+        // What will not be kept is not waited for.
+        return Ok(answered(too_large(0)));
+    }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| CallError::BrokenOff(error.to_string()))?;
