@@ -14,4 +14,5 @@ mod model;
 
 mod support;
 
+mod forwarding;
 mod routing;

@@ -5,6 +5,7 @@ use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use reprise::config::{Config, Draft};
 use reprise::driver::entropy::Entropy;
+use reprise::driver::kv::{Kv, KvError, SwapError};
 use reprise::machine::Timestamp;
 use reprise::shell::app::{App, Setup, World as Reach};
 use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
@@ -90,10 +91,50 @@ pub fn answered(status: u16, headers: &[(&str, &[u8])], body: &[u8]) -> Answered
     }
 }
 
+/// The store, which may take its time for one conditional write.
+#[derive(Clone)]
+struct Store {
+    client: Client,
+    stall_ms: Rc<Cell<u64>>,
+}
+
+impl Kv for Store {
+    type Cas = usize;
+
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
+        self.client.get(key).await
+    }
+
+    async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
+        self.client.set(key, value).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), KvError> {
+        self.client.delete(key).await
+    }
+
+    async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
+        self.client.increment(key, delta).await
+    }
+
+    async fn cas(&self, key: &str) -> Result<usize, KvError> {
+        self.client.cas(key).await
+    }
+
+    async fn current(&self, cas: &usize) -> Result<Option<Vec<u8>>, KvError> {
+        self.client.current(cas).await
+    }
+
+    async fn swap(&self, cas: usize, value: &[u8]) -> Result<(), SwapError<usize>> {
+        pass(self.stall_ms.take());
+        self.client.swap(cas, value).await
+    }
+}
+
 /// A running service.
 pub struct Service {
     app: App,
-    kv: Client,
+    kv: Store,
     pub upstream: Upstream,
     requests: Cell<u64>,
 }
@@ -102,7 +143,11 @@ impl Service {
     /// A service with this configuration, before this upstream, over an empty store.
     pub fn new(config: &str, upstream: Upstream) -> Rc<Self> {
         let world = World::direct(Model::new(Rules::Sqlite, 1));
-        Self::over(Client { world, id: 0 }, config, upstream)
+        let kv = Store {
+            client: Client { world, id: 0 },
+            stall_ms: Rc::default(),
+        };
+        Self::over(kv, config, upstream)
     }
 
     /// The service after a restart with another configuration.
@@ -112,7 +157,7 @@ impl Service {
         next
     }
 
-    fn over(kv: Client, config: &str, upstream: Upstream) -> Rc<Self> {
+    fn over(kv: Store, config: &str, upstream: Upstream) -> Rc<Self> {
         let setup = Setup {
             config: settled(config),
             openapi: "openapi: 3.1.0\n".to_owned(),
@@ -123,6 +168,11 @@ impl Service {
             upstream,
             requests: Cell::new(0),
         })
+    }
+
+    /// Has the next conditional write take this long.
+    pub fn stall(&self, ms: u64) {
+        self.kv.stall_ms.set(ms);
     }
 
     /// Answers a request as the component does.
