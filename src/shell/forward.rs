@@ -101,18 +101,25 @@ pub(super) fn outcome(
     forward: &Forward,
     events: impl FnOnce(&OperationResult) -> EventDrafts,
 ) -> Outcome {
+    let on_lost = operation.policy.settings().on_lost_attempt;
     let answered = match called.end {
         Ok(answered) => answered,
-        Err(error) => return failure(&error, operation.policy.settings().on_lost_attempt),
+        Err(error) => return failure(&error, on_lost),
     };
     let status = answered.status;
+    if status.is_informational() {
+        // The upstream speaks another protocol from here on, and nobody may be told to do so too.
+        let detail = format!("the upstream answered {status} and nothing after it");
+        return failure(&CallError::BrokenOff(detail), on_lost);
+    }
     if may_succeed_later(status, forward) {
         let hint = answered.headers.get(RETRY_AFTER);
         let hint = hint.and_then(|value| parse_retry_after(value.to_str().ok()?, called.ended_at));
         let detail = format!("the upstream answered {status}");
-        return Outcome::Retryable {
-            error: AttemptError::new(ErrorKind::Status(status.as_u16()), &detail),
-            hint,
+        let error = AttemptError::new(ErrorKind::Status(status.as_u16()), &detail);
+        return match on_lost {
+            OnLostAttempt::Fail if is_ambiguous(status) => Outcome::Terminal { error },
+            OnLostAttempt::Fail | OnLostAttempt::Retry => Outcome::Retryable { error, hint },
         };
     }
     let result = result(answered, operation);
@@ -120,9 +127,23 @@ pub(super) fn outcome(
     Outcome::Succeeded { result, events }
 }
 
-/// Whether a response says that nothing was done and that another attempt may succeed.
+/// Whether another attempt may succeed after a response of this status. One beyond 599 is none that anybody could pass
+/// on, and counts as a failure of the server (RFC 9110, section 15).
 fn may_succeed_later(status: StatusCode, forward: &Forward) -> bool {
-    status.is_server_error() || forward.retry_statuses.contains(&status.as_u16())
+    status >= StatusCode::INTERNAL_SERVER_ERROR || forward.retry_statuses.contains(&status.as_u16())
+}
+
+/// Whether a status leaves open what was done before the failure: it comes from an upstream that broke down at work, or
+/// from a gateway that lost sight of it. The others were refused before anything was done.
+fn is_ambiguous(status: StatusCode) -> bool {
+    status >= StatusCode::INTERNAL_SERVER_ERROR
+        && !matches!(
+            status,
+            StatusCode::NOT_IMPLEMENTED
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::HTTP_VERSION_NOT_SUPPORTED
+                | StatusCode::NETWORK_AUTHENTICATION_REQUIRED
+        )
 }
 
 /// A call without a response. Where it is not known whether something was done, only an upstream that may be called
