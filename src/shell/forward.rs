@@ -9,7 +9,8 @@ use super::trace::{TRACEPARENT, TRACESTATE, Trace};
 use crate::config::{Forward, HeaderList, Operation, Upstream};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, ErrorKind, EventDrafts, Headers, Input, LimitError,
-    OnLostAttempt, OperationResult, Outcome, Record, ResultBody, limits, parse_retry_after,
+    OnLostAttempt, OperationResult, Outcome, Record, ResultBody, is_field_value, limits,
+    parse_retry_after,
 };
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
@@ -20,9 +21,9 @@ use http::{Method, Request, StatusCode, Uri};
 pub(super) fn input(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Input, LimitError> {
     let headers = &head.headers;
     let mut lines = listed(headers, &operation.forward_headers);
-    let is_traced =
-        operation.forward_headers.has(&TRACEPARENT) || operation.forward_headers.has(&TRACESTATE);
-    if !is_traced && Trace::of(headers).is_some() {
+    // The two headers of a trace go together or not at all, whatever the list says of one of them.
+    lines.retain(|(name, _)| TRACEPARENT != name.as_str() && TRACESTATE != name.as_str());
+    if Trace::of(headers).is_some() {
         lines.extend(listed(headers, &HeaderList::new([TRACEPARENT])));
         let state = super::trace::state_of(headers);
         lines.extend(state.map(|state| (TRACESTATE.as_str().to_owned(), state.to_owned())));
@@ -201,7 +202,7 @@ fn fitting(lines: Vec<(String, String)>) -> Vec<(String, String)> {
     for (name, value) in lines {
         let more = name.len() + value.len();
         let fits = kept.len() < limits::HEADERS_MAX && bytes + more <= limits::HEADERS_BYTES_MAX;
-        if fits && !value.chars().any(char::is_control) {
+        if fits && is_field_value(&value) {
             bytes += more;
             kept.push((name, value));
         }

@@ -87,6 +87,80 @@ fn a_call_whose_response_is_lost_is_made_again_only_where_that_is_safe() {
 }
 
 #[test]
+fn headers_come_back_as_they_are_or_not_at_all() {
+    let headers: [(&str, &[u8]); 8] = [
+        ("Content-Type", b"text/a"),
+        ("Content-Type", b"text/b"),
+        ("Link", b"</a>; rel=next,\t</b>"),
+        ("Location", "/café".as_bytes()),
+        ("ETag", b"\"\xe9\""),
+        ("Set-Cookie", b"a=1"),
+        ("X-Other", b"1"),
+        ("Retry-After", b"1"),
+    ];
+    let upstream = Upstream::answering(Ok(answered(201, &headers, b"{}")));
+    let service = Service::new(&config("retry"), upstream);
+    let first = service.post(PATH, "k", "x");
+    let values = |name: &str| {
+        let lines = first.headers.get_all(name).iter();
+        lines
+            .map(|line| line.as_bytes().to_vec())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values("content-type"), [b"text/a", b"text/b"]);
+    assert_eq!(values("link"), [b"</a>; rel=next,\t</b>"]);
+    assert_eq!(values("location"), ["/café".as_bytes()]);
+    // Nobody knows the encoding of a value that is not UTF-8, and a record is text.
+    for name in ["etag", "set-cookie", "x-other", "retry-after"] {
+        assert_eq!(values(name), [b""; 0], "{name}");
+    }
+    let mut repeat = service.post(PATH, "k", "x");
+    assert!(repeat.headers.remove("idempotent-replayed").is_some());
+    assert_eq!(repeat, first);
+}
+
+#[test]
+fn a_client_s_tab_is_no_reason_to_refuse_it() {
+    let upstream = Upstream::answering(Ok(answered(200, &[], b"ok")));
+    let service = Service::new(&config("retry"), upstream.clone());
+    let tabbed = "text/plain;\tcharset=utf-8";
+    let headers = [("idempotency-key", "k"), ("content-type", tabbed)];
+    assert_eq!(service.send("POST", PATH, &headers, b"x").status, 200);
+    assert_eq!(upstream.seen.borrow()[0].headers()["content-type"], tabbed);
+}
+
+/// A list that names one of the two headers of a trace must not tear them apart.
+#[test]
+fn a_trace_is_passed_on_whole_whatever_is_listed() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
+    for (listed, parent, is_known) in [
+        ("", parent.as_str(), true),
+        ("\"tracestate\"", &parent, true),
+        ("\"traceparent\"", &parent, true),
+        ("\"tracestate\"", "nonsense", false),
+    ] {
+        let config = format!("{}forward_headers = [{listed}]\n", config("retry"));
+        let upstream = Upstream::answering(Ok(answered(200, &[], b"ok")));
+        let service = Service::new(&config, upstream.clone());
+        let headers = [
+            ("idempotency-key", "k"),
+            ("traceparent", parent),
+            ("tracestate", "vendor=1"),
+        ];
+        assert_eq!(service.send("POST", PATH, &headers, b"x").status, 200);
+        let seen = &upstream.seen.borrow()[0];
+        let passed_on = seen.headers()["traceparent"].to_str().expect("ASCII");
+        assert_eq!(passed_on.contains(TRACE), is_known, "{listed}: {passed_on}");
+        assert_eq!(
+            seen.headers().contains_key("tracestate"),
+            is_known,
+            "{listed}"
+        );
+    }
+}
+
+#[test]
 fn what_the_store_takes_too_long_to_claim_is_not_called() {
     let upstream = Upstream::answering(Ok(answered(200, &[], b"ok")));
     let service = Service::new(&config("fail"), upstream.clone());
