@@ -81,11 +81,11 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
         }
         _ => {}
     }
-    if let Some(rest) = path.strip_prefix(dead_letters::PATH) {
+    if let Some(rest) = path.strip_prefix(dead_letters::LETTERS_PATH) {
         operators::authorize(&setup.config, &head.headers)?;
         return dead_letters_of(rest, head);
     }
-    if let Some(rest) = path.strip_prefix(sinks::PATH) {
+    if let Some(rest) = path.strip_prefix(sinks::SINKS_PATH) {
         operators::authorize(&setup.config, &head.headers)?;
         return sinks_of(setup, rest, head);
     }

@@ -23,7 +23,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 /// The path of all of them.
-pub(super) const PATH: &str = "/-/dead-letters";
+pub(super) const LETTERS_PATH: &str = "/-/dead-letters";
 /// Buckets that one page looks at: a sixteenth of the usual number, so that a page takes a fraction of a second.
 const PAGE_BUCKETS: u32 = 1_024;
 
@@ -68,7 +68,7 @@ struct Shown {
 }
 
 impl Letter {
-    /// Reads what stands behind [`PATH`]: `/{id}/{seq}`, and whether `/replay` follows.
+    /// Reads what stands behind [`LETTERS_PATH`]: `/{id}/{seq}`, and whether `/replay` follows.
     pub(super) fn parse(rest: &str) -> Option<(Self, bool)> {
         let rest = rest.strip_prefix('/')?;
         let (rest, is_replay) = match rest.strip_suffix("/replay") {

@@ -5,8 +5,8 @@
 
 use super::admission::{Asked, admit};
 use super::app::Setup;
-use super::inbox;
 use super::problem::{Failure, Problem};
+use super::{dead_letters, inbox, sinks};
 use crate::config::{Config, Draft, Handler, KeyRule};
 use crate::handler::{analyze, order};
 use crate::machine::{EndReason, LimitError};
@@ -38,6 +38,14 @@ fn every_route_and_method_is_in_the_document_and_the_other_way_round() {
     for name in setup.config.inboxes.keys() {
         paths.insert(format!("{}{name}", inbox::PREFIX));
         paths.insert(format!("{}{name}{}", inbox::PREFIX, inbox::PROJECTION));
+    }
+    paths.insert(format!("{}/{{id}}/{{seq}}", dead_letters::LETTERS_PATH));
+    paths.insert(format!(
+        "{}/{{id}}/{{seq}}/replay",
+        dead_letters::LETTERS_PATH
+    ));
+    for name in setup.config.sinks.keys() {
+        paths.insert(format!("{}/{name}/enable", sinks::SINKS_PATH));
     }
     assert_eq!(paths, documented.keys().cloned().collect());
 
@@ -167,7 +175,7 @@ fn setup() -> Setup {
 fn request(method: &str, path: &str) -> http::request::Parts {
     let request = Request::builder()
         .method(method)
-        .uri(path.replace("{id}", ID))
+        .uri(path.replace("{id}", ID).replace("{seq}", "0"))
         .header("authorization", "Bearer token")
         .header("idempotency-key", "key")
         .header("content-type", "application/json");
@@ -230,7 +238,9 @@ fn problems() -> Vec<Problem> {
 fn following(problem: &Problem) -> Option<Problem> {
     Some(match problem {
         Problem::InvalidBody(_) => Problem::InvalidKey(""),
-        Problem::InvalidKey(_) => Problem::KeyMissing,
+        Problem::InvalidKey(_) => Problem::InvalidQuery(""),
+        Problem::InvalidQuery(_) => Problem::NotDead,
+        Problem::NotDead => Problem::KeyMissing,
         Problem::KeyMissing => Problem::InvalidTenant(String::new()),
         Problem::InvalidTenant(_) => Problem::EventNotTrusted(String::new()),
         Problem::EventNotTrusted(_) => Problem::InvalidEvent(String::new()),

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// The path of all of them.
-pub(super) const PATH: &str = "/-/sinks";
+pub(super) const SINKS_PATH: &str = "/-/sinks";
 
 /// All sinks of the configuration.
 #[derive(Serialize)]
