@@ -15,4 +15,7 @@ mod model;
 mod support;
 
 mod forwarding;
+mod refusals;
 mod routing;
+mod systems;
+mod unfinished;

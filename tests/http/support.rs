@@ -18,6 +18,11 @@ use std::rc::Rc;
 /// When every test begins, in milliseconds since the Unix epoch.
 pub const START_MS: u64 = 1_800_000_000_000;
 
+/// The configuration at the root of the repository.
+pub const REFERENCE: &str = include_str!("../../reprise.toml");
+pub const JSON: (&str, &str) = ("content-type", "application/json");
+pub const KEY: (&str, &str) = ("idempotency-key", "k");
+
 thread_local! {
     // The app takes its clock as a function. Each test has a thread of its own.
     static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
@@ -219,6 +224,12 @@ impl Service {
     pub fn get(&self, target: &str) -> Seen {
         self.send("GET", target, &[], b"")
     }
+}
+
+/// A service with the reference configuration, before an upstream that takes every charge.
+pub fn reference() -> Rc<Service> {
+    let response = answered(201, &[("content-type", b"text/plain")], b"charged");
+    Service::new(REFERENCE, Upstream::answering(Ok(response)))
 }
 
 fn settled(text: &str) -> Config {
