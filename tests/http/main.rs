@@ -14,6 +14,8 @@ mod model;
 
 mod support;
 
+mod changes;
+mod faults;
 mod forwarding;
 mod refusals;
 mod routing;

@@ -1,6 +1,6 @@
 //! A service in a test: its configuration, its store, its clock, and an upstream that does as it is told.
 
-use crate::model::{Client, Model, Rules, World, run};
+use crate::model::{Client, Fault, Model, Rules, World, run};
 use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode};
 use reprise::config::{Config, Draft};
@@ -96,30 +96,52 @@ pub fn answered(status: u16, headers: &[(&str, &[u8])], body: &[u8]) -> Answered
     }
 }
 
-/// The store, which may take its time for one conditional write.
+/// The store, which may take its time for a conditional write, and may fail at one call.
 #[derive(Clone)]
 struct Store {
     client: Client,
     stall_ms: Rc<Cell<u64>>,
+    fault: Rc<Cell<Option<(u32, Fault)>>>,
+}
+
+impl Store {
+    /// Makes a call, unless it is the one that fails.
+    async fn call<T>(&self, call: impl Future<Output = Result<T, KvError>>) -> Result<T, KvError> {
+        let failed = || KvError("the test wants it so".to_owned());
+        match self.fault.get() {
+            None => call.await,
+            Some((0, fault)) => {
+                self.fault.set(None);
+                if fault == Fault::After {
+                    call.await?;
+                }
+                Err(failed())
+            }
+            Some((before, fault)) => {
+                self.fault.set(Some((before - 1, fault)));
+                call.await
+            }
+        }
+    }
 }
 
 impl Kv for Store {
     type Cas = usize;
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
-        self.client.get(key).await
+        self.call(self.client.get(key)).await
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
-        self.client.set(key, value).await
+        self.call(self.client.set(key, value)).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), KvError> {
-        self.client.delete(key).await
+        self.call(self.client.delete(key)).await
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
-        self.client.increment(key, delta).await
+        self.call(self.client.increment(key, delta)).await
     }
 
     async fn cas(&self, key: &str) -> Result<usize, KvError> {
@@ -127,12 +149,24 @@ impl Kv for Store {
     }
 
     async fn current(&self, cas: &usize) -> Result<Option<Vec<u8>>, KvError> {
-        self.client.current(cas).await
+        self.call(self.client.current(cas)).await
     }
 
     async fn swap(&self, cas: usize, value: &[u8]) -> Result<(), SwapError<usize>> {
         pass(self.stall_ms.take());
-        self.client.swap(cas, value).await
+        let mut lost = None;
+        let swapped = async {
+            match self.client.swap(cas, value).await {
+                Ok(()) => Ok(()),
+                Err(SwapError::Store(error)) => Err(error),
+                Err(SwapError::CasFailed(fresh)) => {
+                    lost = Some(fresh);
+                    Ok(())
+                }
+            }
+        };
+        self.call(swapped).await.map_err(SwapError::Store)?;
+        lost.map_or(Ok(()), |fresh| Err(SwapError::CasFailed(fresh)))
     }
 }
 
@@ -151,6 +185,7 @@ impl Service {
         let kv = Store {
             client: Client { world, id: 0 },
             stall_ms: Rc::default(),
+            fault: Rc::default(),
         };
         Self::over(kv, config, upstream)
     }
@@ -178,6 +213,21 @@ impl Service {
     /// Has the next conditional write take this long.
     pub fn stall(&self, ms: u64) {
         self.kv.stall_ms.set(ms);
+    }
+
+    /// Has the store fail once, after this many calls that it answers; with its effect or without.
+    pub fn fail(&self, before: u32, has_effect: bool) {
+        let fault = if has_effect {
+            Fault::After
+        } else {
+            Fault::Before
+        };
+        self.kv.fault.set(Some((before, fault)));
+    }
+
+    /// Has the store answer again, if it has not failed yet.
+    pub fn heal(&self) {
+        self.kv.fault.set(None);
     }
 
     /// Answers a request as the component does.
