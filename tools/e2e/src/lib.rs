@@ -5,12 +5,14 @@
 
 mod client;
 mod host;
+mod httpbin;
 mod python;
 mod redis;
 mod upstream;
 
 pub use client::{Answer, Client};
 pub use host::{Host, Options};
+pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;
 pub use upstream::{Seen, Sent, Upstream};

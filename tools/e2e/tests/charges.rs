@@ -2,14 +2,15 @@
 
 use reprise_e2e::{Answer, Client, Host, Options, wait_until};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The attempt time-out that these tests set; the sandbox's slow answer takes ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Beyond the attempt's time-out, what a request may take.
-const SLACK: Duration = Duration::from_millis(100);
+/// Beyond the attempt's time-out, what a request may take while all these tests run at once. `timing` is exact.
+const SLACK: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_secs(30);
 
 const APPROVED: u64 = 1_999;
@@ -28,7 +29,7 @@ fn options() -> Options {
 }
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &options());
     test(&host.client());
 }
@@ -76,6 +77,7 @@ fn repeat_until_done(client: &Client, key: &str, amount: u64) -> Answer {
     last.expect("it has ended")
 }
 
+/// Scenario 8.
 #[test]
 fn a_charge_needs_a_key() {
     with_host(|client| {
@@ -88,6 +90,7 @@ fn a_charge_needs_a_key() {
     });
 }
 
+/// Scenario 11: what was answered is in the store before it is answered.
 #[test]
 fn a_client_that_lost_the_answer_is_charged_once_and_with_a_fresh_key_twice() {
     with_host(|client| {
@@ -127,6 +130,7 @@ fn a_client_that_vanishes_at_any_moment_is_charged_once() {
     });
 }
 
+/// Scenario 20.
 #[test]
 fn a_finished_charge_is_replayed_byte_for_byte() {
     with_host(|client| {
@@ -149,6 +153,7 @@ fn a_finished_charge_is_replayed_byte_for_byte() {
     });
 }
 
+/// Scenarios 6 and 10.
 #[test]
 fn other_content_under_a_charge_s_key_is_422_also_while_it_runs() {
     with_host(|client| {
@@ -171,6 +176,7 @@ fn other_content_under_a_charge_s_key_is_422_also_while_it_runs() {
     });
 }
 
+/// Scenario 13.
 #[test]
 fn a_repeat_while_the_first_runs_is_409_at_once() {
     with_host(|client| {
@@ -179,18 +185,28 @@ fn a_repeat_while_the_first_runs_is_409_at_once() {
             move || charge(&client, "k", SLOW)
         });
         wait_until("the call", SOON, || counted(client, "k").1 == 1);
+        let mut records = BTreeSet::new();
         for _ in 0..5 {
             let start = Instant::now();
             let answer = charge(client, "k", SLOW);
+            records.insert(
+                answer
+                    .header("operation-location")
+                    .expect("a record")
+                    .to_owned(),
+            );
             let took = start.elapsed();
             assert_eq!(
                 (answer.status, answer.problem().as_str()),
                 (409, "operation-in-progress")
             );
             assert!(answer.header("retry-after").is_some());
-            assert!(took < Duration::from_millis(50), "it took {took:?}");
+            assert!(took < TIMEOUT / 2, "it took {took:?}");
         }
-        slow.join().expect("it was answered");
+        let first = slow.join().expect("it was answered");
+        // Scenario 28: whoever asks, and whenever, is told of the one record.
+        records.insert(first.header("location").expect("a record").to_owned());
+        assert_eq!(records.len(), 1, "{records:?}");
         assert_eq!(counted(client, "k"), (1, 1));
     });
 }
@@ -279,6 +295,7 @@ fn an_attempt_that_takes_too_long_is_given_up_and_charged_once() {
     });
 }
 
+/// Scenario 17.
 #[test]
 fn a_response_that_breaks_off_is_no_response() {
     with_host(|client| {
@@ -292,6 +309,7 @@ fn a_response_that_breaks_off_is_no_response() {
     });
 }
 
+/// Scenario 18.
 #[test]
 fn a_response_that_is_too_large_is_done_without_its_body_and_never_asked_for_again() {
     with_host(|client| {
@@ -308,6 +326,7 @@ fn a_response_that_is_too_large_is_done_without_its_body_and_never_asked_for_aga
     });
 }
 
+/// Scenario 19.
 #[test]
 fn cookies_and_challenges_are_never_passed_on() {
     with_host(|client| {
@@ -354,7 +373,7 @@ fn a_charge_that_waits_can_be_cancelled_and_is_never_attempted_again() {
 
 #[test]
 fn a_charge_survives_a_kill_while_its_attempt_runs() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let options = options().edit("lease = \"15s\"", "lease = \"6s\"");
     let mut host = Host::start(state.path(), &options);
     let client = host.client();

@@ -5,8 +5,7 @@ use reprise_e2e::{Answer, Client, Host, Options, Seen, Sent, Upstream, wait_unti
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -45,7 +44,7 @@ struct Setting {
 }
 
 fn start(upstream: &str, more: &str) -> Setting {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(
         state.path(),
         &Options::default().config(&config(upstream, more)),
@@ -144,6 +143,7 @@ fn an_upstream_gets_the_request_and_only_what_is_listed_of_its_headers() {
     assert_eq!(seen.header("tracestate"), Some("vendor=1"));
 }
 
+/// Scenarios 19 and 20.
 #[test]
 fn of_a_response_only_what_is_listed_comes_back_and_a_repeat_gets_the_same() {
     let upstream = Upstream::start(|_, _| {
@@ -428,26 +428,41 @@ fn an_operation_ends_at_its_total_deadline_with_its_last_error() {
     assert_eq!(upstream.seen().len(), 1);
 }
 
+/// What a repeat of a text task would get before its end; ours end at once, so the upstream's part is played here.
+/// Scenario 28: the first id, whenever it is asked for.
 #[test]
-fn no_request_outlasts_its_attempt() {
-    let upstream =
-        Upstream::start(|_, _| Sent::new(200, &[], b"late").after(Duration::from_secs(5)));
+fn an_operation_may_show_its_record_before_and_after_its_end() {
+    let upstream = Upstream::start(|before, _| match before {
+        0 => Sent::new(503, &[("Retry-After", "1")], b""),
+        _ => Sent::new(201, &[], b"ok"),
+    });
+    let record = "while_unfinished = \"record\"\nwhen_finished = \"record\"\nkey = \"optional\"";
     let Setting {
         client,
         state: _state,
         host: _host,
-    } = start(&upstream.url(), "");
-    for attempt in 1..=3 {
-        let start = Instant::now();
-        let answer = put(&client, "k", &[], b"x");
-        let took = start.elapsed();
-        assert!(
-            took < Duration::from_millis(1_100),
-            "attempt {attempt} took {took:?}: {answer:?}"
-        );
-        thread::sleep(Duration::from_millis(150));
-    }
-    assert_eq!(upstream.seen().len(), 3);
+    } = start(&upstream.url(), record);
+    let first = put(&client, "k", &[], b"x");
+    assert_eq!((first.status, first.is_replayed()), (202, false));
+    let repeat = put(&client, "k", &[], b"x");
+    assert_eq!((repeat.status, repeat.is_replayed()), (200, true));
+    assert_eq!(
+        (repeat.id(), repeat.json()["status"].clone()),
+        (first.id(), "waiting".into())
+    );
+    assert!(repeat.header("retry-after").is_some());
+    wait_until("the end", SOON, || {
+        put(&client, "k", &[], b"x").json()["status"] == "done"
+    });
+    let done = put(&client, "k", &[], b"x");
+    assert_eq!(
+        (done.status, done.id(), done.is_replayed()),
+        (200, first.id(), true)
+    );
+    assert_eq!(done.json()["response"]["body"], "ok");
+    // Without a key each is an operation of its own.
+    let ids = [(); 2].map(|()| client.send("PUT", PATH, &[], b"x").expect("an answer").id());
+    assert_ne!(ids[0], ids[1]);
 }
 
 #[test]
@@ -471,8 +486,8 @@ fn an_empty_retry_budget_ends_the_retries_of_all_operations_that_share_it() {
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     if path.is_dir() {
         return fs::read_dir(path)
-            .unwrap()
-            .any(|entry| holds(&entry.unwrap().path(), bytes));
+            .expect("a folder")
+            .any(|entry| holds(&entry.expect("a file").path(), bytes));
     }
     fs::read(path).is_ok_and(|content| content.windows(bytes.len()).any(|window| window == bytes))
 }

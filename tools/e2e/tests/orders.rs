@@ -9,11 +9,12 @@ use tempfile::TempDir;
 const ORDER: &str = r#"{"product_id":42,"quantity":1}"#;
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &Options::default());
     test(&host.client());
 }
 
+/// Scenario 8.
 #[test]
 fn an_order_needs_a_key() {
     with_host(|client| {
@@ -65,9 +66,10 @@ fn an_order_that_is_repeated_gets_the_original_result() {
     });
 }
 
+/// Scenarios 5 to 7: what a key was first used for is what it means, also tomorrow.
 #[test]
 fn other_content_under_an_order_s_key_is_409_in_every_state_and_forever() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let mut host = Host::start(state.path(), &Options::default());
     assert_eq!(host.client().post("/orders", Some("k"), ORDER).status, 201);
     let other = r#"{"product_id":42,"quantity":2}"#;
@@ -85,6 +87,7 @@ fn other_content_under_an_order_s_key_is_409_in_every_state_and_forever() {
     assert_eq!(host.client().post("/orders", Some("k"), ORDER).status, 201);
 }
 
+/// Scenario 9.
 #[test]
 fn an_order_is_compared_as_a_json_value() {
     with_host(|client| {
@@ -127,7 +130,7 @@ fn a_bad_order_is_400_and_leaves_its_key_free() {
             r#"{"product_id":1}"#,
             r#"{"product_id":1,"quantity":1,"more":1}"#,
             r#"{"product_id":1,"product_id":1,"quantity":1}"#,
-            r#"[1,1]"#,
+            "[1,1]",
             "null",
             "",
         ] {
@@ -142,6 +145,7 @@ fn a_bad_order_is_400_and_leaves_its_key_free() {
     });
 }
 
+/// Scenario 4: those who lose the race leave the winner's record as it is.
 #[test]
 fn of_many_concurrent_orders_with_one_key_exactly_one_is_new() {
     with_host(|client| {
@@ -167,6 +171,7 @@ fn of_many_concurrent_orders_with_one_key_exactly_one_is_new() {
     });
 }
 
+/// Scenario 16.
 #[test]
 fn one_key_on_two_operations_and_for_two_tenants_is_four_operations() {
     with_host(|client| {
