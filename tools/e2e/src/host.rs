@@ -177,6 +177,12 @@ impl Host {
         Self { process, address }
     }
 
+    /// Where it serves, as `HOST:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Where it serves, as a URL without a path.
     #[must_use]
     pub fn url(&self) -> String {

@@ -4,6 +4,7 @@
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, which has no default.
 
 mod client;
+mod front;
 mod host;
 mod httpbin;
 mod python;
@@ -11,6 +12,7 @@ mod redis;
 mod upstream;
 
 pub use client::{Answer, Client};
+pub use front::Front;
 pub use host::{Host, Options};
 pub use httpbin::Httpbin;
 pub use python::{python, python_program};
