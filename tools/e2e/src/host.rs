@@ -21,6 +21,8 @@ pub struct Options {
     pub config: Option<String>,
     /// Replacements in `reprise.toml`.
     pub edits: Vec<(String, String)>,
+    /// How often the host ticks, if at all.
+    pub tick: Option<String>,
 }
 
 impl Options {
@@ -42,6 +44,13 @@ impl Options {
     #[must_use]
     pub fn edit(mut self, from: &str, to: &str) -> Self {
         self.edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// Lets the host tick this often, which takes an operators' token.
+    #[must_use]
+    pub fn tick(mut self, every: &str) -> Self {
+        self.tick = Some(every.to_owned());
         self
     }
 
@@ -138,6 +147,9 @@ impl Host {
         for (name, value) in &options.variables {
             command.arg("--variable").arg(format!("{name}={value}"));
         }
+        if let Some(every) = &options.tick {
+            command.args(["--tick", every]);
+        }
         if let Some(url) = &options.redis {
             command.args(["--redis", url]);
         }
@@ -163,6 +175,12 @@ impl Host {
             panic!("the host did not say where it serves within {START:?}");
         };
         Self { process, address }
+    }
+
+    /// Where it serves, as `HOST:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Where it serves, as a URL without a path.

@@ -4,13 +4,17 @@
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, which has no default.
 
 mod client;
+mod front;
 mod host;
+mod httpbin;
 mod python;
 mod redis;
 mod upstream;
 
 pub use client::{Answer, Client};
+pub use front::Front;
 pub use host::{Host, Options};
+pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;
 pub use upstream::{Seen, Sent, Upstream};

@@ -1,7 +1,8 @@
 //! A Redis server of the test's own.
 
 use crate::{START, free_port, wait_until};
-use std::io::{Read as _, Write as _};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -69,6 +70,31 @@ impl Redis {
             .unwrap_or_else(|_| panic!("{answer}"))
     }
 
+    /// Everything that is in it: keys and values.
+    ///
+    /// # Panics
+    /// When Redis does not say.
+    #[must_use]
+    pub fn dump(&self) -> BTreeMap<String, Vec<u8>> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis listens");
+        let mut answers = BufReader::new(&stream);
+        let mut ask = |command: String| {
+            (&stream)
+                .write_all(format!("{command}\r\n").as_bytes())
+                .expect("Redis listens");
+            read_strings(&mut answers)
+        };
+        let keys = ask("KEYS *".to_owned());
+        let keys = keys
+            .into_iter()
+            .map(|key| String::from_utf8(key).expect("keys are text"));
+        keys.map(|key| {
+            let value = ask(format!("GET {key}")).pop();
+            (key, value.expect("nobody deletes meanwhile"))
+        })
+        .collect()
+    }
+
     fn command(&self, command: &str) -> Option<String> {
         ask(self.port, command)
     }
@@ -108,6 +134,26 @@ fn ask(port: u16, command: &str) -> Option<String> {
     let mut answer = [0; 512];
     let length = stream.read(&mut answer).ok()?;
     Some(String::from_utf8_lossy(&answer[..length]).into_owned())
+}
+
+/// Reads a string, or an array of strings.
+fn read_strings(answers: &mut impl BufRead) -> Vec<Vec<u8>> {
+    let mut line = String::new();
+    answers.read_line(&mut line).expect("Redis answers");
+    let (kind, length) = line.trim_end().split_at(1);
+    // The absent string has the length -1.
+    let length: Option<usize> = length.parse().ok();
+    match (kind, length) {
+        ("*", Some(length)) => (0..length).flat_map(|_| read_strings(answers)).collect(),
+        ("$", Some(length)) => {
+            let mut bytes = vec![0; length + 2];
+            answers.read_exact(&mut bytes).expect("Redis answers");
+            bytes.truncate(length);
+            vec![bytes]
+        }
+        ("$", None) => Vec::new(),
+        _ => panic!("Redis answers {line:?}"),
+    }
 }
 
 impl Drop for Redis {
