@@ -315,7 +315,9 @@ async fn call_whole(
     bytes_max: usize,
 ) -> Result<Answered, CallError> {
     let request = request.map(|body| Full::new(Bytes::from(body)));
-    let response = spin_sdk::http::send(request).await.map_err(call_error)?;
+    let response = spin_sdk::http::send(request)
+        .await
+        .map_err(|error| call_error(&error))?;
     let (head, mut body) = response.into_parts();
     let length = Answered::announced_bytes(head.status, &head.headers);
     let too_large = |read: usize| AnsweredBody::TooLarge {
@@ -350,7 +352,7 @@ async fn call_whole(
 }
 
 /// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
-fn call_error(error: ErrorCode) -> CallError {
+fn call_error(error: &ErrorCode) -> CallError {
     let detail = error.to_string();
     match error {
         ErrorCode::DnsTimeout
