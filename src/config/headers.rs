@@ -55,8 +55,12 @@ pub const NEVER_FORWARDED: [HeaderName; 7] = [
     header::ACCEPT_ENCODING,
 ];
 
-/// Response headers that can be on no list: they concern one client, one moment or one connection.
-pub const NEVER_REPLAYED: [HeaderName; 5] = [
+/// Response headers that can be on no list: they concern one client, one moment or one connection, or are those in which
+/// our own replies say what they are. An upstream may be another Reprise.
+pub const NEVER_REPLAYED: [HeaderName; 8] = [
+    HeaderName::from_static("idempotent-replayed"),
+    HeaderName::from_static("operation-location"),
+    header::CACHE_CONTROL,
     header::SET_COOKIE,
     header::WWW_AUTHENTICATE,
     header::DATE,

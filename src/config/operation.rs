@@ -62,7 +62,8 @@ pub struct Forward {
     /// The path there, with the parameters of the route; without one it is the request's own. The query is the
     /// request's own in any case.
     pub path: Option<RouteTemplate>,
-    /// Statuses below 500 that say that nothing was done and another attempt may succeed. Every one from 500 does.
+    /// Statuses below 500 that say that nothing was done and another attempt may succeed. Every one from 500 does,
+    /// unless a lost attempt is the end: then those do not that leave open what was done.
     pub retry_statuses: BTreeSet<u16>,
 }
 

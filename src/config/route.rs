@@ -1,8 +1,8 @@
 //! Routes: paths with parameters, such as `/accounts/{account}/payments`.
 //!
 //! A path is compared as it came, percent-encoding included, so that one resource has one spelling. A parameter stands
-//! for one whole segment, never an empty one and never `.` or `..` in any encoding: whoever gets the path next might
-//! resolve those to another resource.
+//! for one whole segment, never an empty one and never one in which `.` or `..` stands between separators, in any
+//! encoding: whoever gets the path next might resolve those to another resource.
 
 use std::fmt;
 
@@ -151,9 +151,19 @@ fn split_segment(path: &str) -> Option<(&str, &str)> {
 }
 
 /// A segment as the value of a parameter.
+///
+/// Servers differ in what they decode before they resolve dots, in whether a backslash separates, and in whether what
+/// follows a semicolon belongs to the segment. So `..%2Fadmin` and `..;` are no values either.
 fn value(segment: &str) -> Option<&str> {
-    let dots = segment.to_ascii_lowercase().replace("%2e", ".");
-    (!matches!(dots.as_str(), "" | "." | "..")).then_some(segment)
+    let decoded = segment
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/")
+        .replace("%3b", ";")
+        .replace('\\', "/");
+    let is_dots = |part: &str| matches!(part.split(';').next(), Some("." | ".."));
+    (!segment.is_empty() && !decoded.split('/').any(is_dots)).then_some(segment)
 }
 
 fn parse_segments(text: &str) -> Result<Vec<Segment>, String> {
@@ -214,6 +224,14 @@ mod tests {
             ("/accounts/../payments", None),
             ("/accounts/%2e%2E/payments", None),
             ("/accounts/.%2e/payments", None),
+            ("/accounts/..%2Fadmin/payments", None),
+            ("/accounts/a%2f%2E%2e%2fb/payments", None),
+            ("/accounts/..%5cadmin/payments", None),
+            ("/accounts/..\\admin/payments", None),
+            ("/accounts/..;/payments", None),
+            ("/accounts/..%3Bx=1/payments", None),
+            ("/accounts/a%2Fb/payments", Some(&["account=a%2Fb"])),
+            ("/accounts/...;v=1.2/payments", Some(&["account=...;v=1.2"])),
             ("/accounts/7/payments/", None),
             ("/accounts/7/payments/1", None),
             ("/Accounts/7/payments", None),

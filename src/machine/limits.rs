@@ -80,7 +80,7 @@ const fn stored_blob_bytes(bytes: usize) -> usize {
     bytes + bytes / 2 + 128
 }
 
-/// Text without control characters at most doubles in JSON, when it is all quotes and backslashes.
+/// Text whose only control characters are tabs at most doubles in JSON, when it is all quotes and backslashes.
 const fn stored_text_bytes(bytes: usize) -> usize {
     2 * bytes + 64
 }

@@ -70,7 +70,7 @@ pub use self::failure::{AttemptError, EndReason, ErrorKind};
 pub use self::hex::{Digest, Hex, HexError, TraceId};
 pub use self::history::{AttemptEnd, AttemptEntry, History};
 pub use self::limits::LimitError;
-pub use self::message::{Headers, Input, Name, OperationResult, ResultBody};
+pub use self::message::{Headers, Input, Name, OperationResult, ResultBody, is_field_value};
 pub use self::origin::{Identity, Origin};
 pub use self::outbox::{Delivery, DeliveryState, EventDraft, EventDrafts, Outbox};
 pub use self::policy::{AttemptPolicy, OnLostAttempt, Policy, PolicyError, PolicySettings, Wait};

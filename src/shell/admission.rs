@@ -92,43 +92,45 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
     if let Some(name) = path.strip_prefix(inbox::PREFIX) {
         return inbox_of(setup, name, head);
     }
-    let here = || {
-        setup
-            .config
-            .operations
-            .iter()
-            .filter(|one| one.route.find(path).is_some())
-    };
-    if here().next().is_some() {
-        return match here().find(|one| one.method == head.method) {
-            Some(operation) => submit(setup, operation, head),
-            None => {
-                let methods: Vec<&str> = here().map(|one| one.method.as_str()).collect();
-                not_allowed(head, &methods.join(", "))
+    operation_or_record(setup, head)
+}
+
+/// What a path means that is the configuration's: an operation's, a record's, or both at once. Their methods differ.
+fn operation_or_record<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Problem> {
+    const OF_RECORD: [&str; 3] = ["GET", "HEAD", "DELETE"];
+    let path = head.uri.path();
+    let all = &setup.config.operations;
+    let here = || all.iter().filter(|one| one.route.find(path).is_some());
+    if let Some(operation) = here().find(|one| one.method == head.method) {
+        return submit(setup, operation, head);
+    }
+    let mut methods: Vec<&str> = here().map(|one| one.method.as_str()).collect();
+    let last = all.iter().find_map(|one| one.route.find_item(path));
+    match last.map(parse_id) {
+        Some(Some(id)) => {
+            let tenant = || tenant_of(setup, &head.headers);
+            match head.method {
+                Method::GET | Method::HEAD => {
+                    return Ok(Asked::Show(Item {
+                        id,
+                        tenant: tenant()?,
+                    }));
+                }
+                Method::DELETE => {
+                    return Ok(Asked::Cancel(Item {
+                        id,
+                        tenant: tenant()?,
+                    }));
+                }
+                _ => methods.extend(OF_RECORD),
             }
-        };
+        }
+        // Below a collection there is nothing but records: what cannot be one has no methods either.
+        Some(None) if methods.is_empty() => return Err(operations::NO_RECORD),
+        None if methods.is_empty() => return Err(Problem::NotFound("no route has this path")),
+        Some(None) | None => {}
     }
-    let mut ids = setup
-        .config
-        .operations
-        .iter()
-        .filter_map(|one| one.route.find_item(path));
-    let Some(id) = ids.next() else {
-        return Err(Problem::NotFound("no route has this path"));
-    };
-    // Below a collection there is nothing but records: what cannot be one has no methods either.
-    let id = parse_id(id).ok_or(operations::NO_RECORD)?;
-    let item = || {
-        Ok(Item {
-            id,
-            tenant: tenant_of(setup, &head.headers)?,
-        })
-    };
-    match head.method {
-        Method::GET | Method::HEAD => item().map(Asked::Show),
-        Method::DELETE => item().map(Asked::Cancel),
-        _ => not_allowed(head, "GET, HEAD, DELETE"),
-    }
+    not_allowed(head, &methods.join(", "))
 }
 
 fn submit<'a>(

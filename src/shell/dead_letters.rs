@@ -125,7 +125,7 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
     let operation = open.config.operations.iter().find(|one| one.name == *name);
     let operation =
         operation.ok_or(Problem::NotFound("the configuration has no such operation"))?;
-    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let worker = Worker::new(&open, operation, now);
     let event = match fate {
         Fate::Replay => DeliveryEvent::ReplayAsked,
         Fate::Drop => DeliveryEvent::DropAsked,

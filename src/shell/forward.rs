@@ -9,7 +9,8 @@ use super::trace::{TRACEPARENT, TRACESTATE, Trace};
 use crate::config::{Forward, HeaderList, Operation, Upstream};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, ErrorKind, EventDrafts, Headers, Input, LimitError,
-    OnLostAttempt, OperationResult, Outcome, Record, ResultBody, limits, parse_retry_after,
+    OnLostAttempt, OperationResult, Outcome, Record, ResultBody, is_field_value, limits,
+    parse_retry_after,
 };
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
@@ -20,9 +21,9 @@ use http::{Method, Request, StatusCode, Uri};
 pub(super) fn input(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Input, LimitError> {
     let headers = &head.headers;
     let mut lines = listed(headers, &operation.forward_headers);
-    let is_traced =
-        operation.forward_headers.has(&TRACEPARENT) || operation.forward_headers.has(&TRACESTATE);
-    if !is_traced && Trace::of(headers).is_some() {
+    // The two headers of a trace go together or not at all, whatever the list says of one of them.
+    lines.retain(|(name, _)| TRACEPARENT != name.as_str() && TRACESTATE != name.as_str());
+    if Trace::of(headers).is_some() {
         lines.extend(listed(headers, &HeaderList::new([TRACEPARENT])));
         let state = super::trace::state_of(headers);
         lines.extend(state.map(|state| (TRACESTATE.as_str().to_owned(), state.to_owned())));
@@ -101,18 +102,25 @@ pub(super) fn outcome(
     forward: &Forward,
     events: impl FnOnce(&OperationResult) -> EventDrafts,
 ) -> Outcome {
+    let on_lost = operation.policy.settings().on_lost_attempt;
     let answered = match called.end {
         Ok(answered) => answered,
-        Err(error) => return failure(&error, operation.policy.settings().on_lost_attempt),
+        Err(error) => return failure(&error, on_lost),
     };
     let status = answered.status;
+    if status.is_informational() {
+        // The upstream speaks another protocol from here on, and nobody may be told to do so too.
+        let detail = format!("the upstream answered {status} and nothing after it");
+        return failure(&CallError::BrokenOff(detail), on_lost);
+    }
     if may_succeed_later(status, forward) {
         let hint = answered.headers.get(RETRY_AFTER);
         let hint = hint.and_then(|value| parse_retry_after(value.to_str().ok()?, called.ended_at));
         let detail = format!("the upstream answered {status}");
-        return Outcome::Retryable {
-            error: AttemptError::new(ErrorKind::Status(status.as_u16()), &detail),
-            hint,
+        let error = AttemptError::new(ErrorKind::Status(status.as_u16()), &detail);
+        return match on_lost {
+            OnLostAttempt::Fail if is_ambiguous(status) => Outcome::Terminal { error },
+            OnLostAttempt::Fail | OnLostAttempt::Retry => Outcome::Retryable { error, hint },
         };
     }
     let result = result(answered, operation);
@@ -120,9 +128,23 @@ pub(super) fn outcome(
     Outcome::Succeeded { result, events }
 }
 
-/// Whether a response says that nothing was done and that another attempt may succeed.
+/// Whether another attempt may succeed after a response of this status. One beyond 599 is none that anybody could pass
+/// on, and counts as a failure of the server (RFC 9110, section 15).
 fn may_succeed_later(status: StatusCode, forward: &Forward) -> bool {
-    status.is_server_error() || forward.retry_statuses.contains(&status.as_u16())
+    status >= StatusCode::INTERNAL_SERVER_ERROR || forward.retry_statuses.contains(&status.as_u16())
+}
+
+/// Whether a status leaves open what was done before the failure: it comes from an upstream that broke down at work, or
+/// from a gateway that lost sight of it. The others were refused before anything was done.
+fn is_ambiguous(status: StatusCode) -> bool {
+    status >= StatusCode::INTERNAL_SERVER_ERROR
+        && !matches!(
+            status,
+            StatusCode::NOT_IMPLEMENTED
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::HTTP_VERSION_NOT_SUPPORTED
+                | StatusCode::NETWORK_AUTHENTICATION_REQUIRED
+        )
 }
 
 /// A call without a response. Where it is not known whether something was done, only an upstream that may be called
@@ -180,7 +202,7 @@ fn fitting(lines: Vec<(String, String)>) -> Vec<(String, String)> {
     for (name, value) in lines {
         let more = name.len() + value.len();
         let fits = kept.len() < limits::HEADERS_MAX && bytes + more <= limits::HEADERS_BYTES_MAX;
-        if fits && !value.chars().any(char::is_control) {
+        if fits && is_field_value(&value) {
             bytes += more;
             kept.push((name, value));
         }

@@ -76,7 +76,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
         created_at: now,
     };
     let open = access.open(&mut invocation.entropy).await?;
-    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let worker = Worker::new(&open, operation, now);
     let operations = open.operations(operation, &worker);
     let submission = operations
         .submit(store_identity, origin, now, &mut invocation.entropy)
@@ -129,7 +129,7 @@ pub(super) async fn deliver<K: Kv, O: Outgoing>(
     };
     let name = &record.identity().operation;
     if let Some(operation) = open.config.operations.iter().find(|one| one.name == *name) {
-        let worker = Worker::new(open.config, operation, &open.outgoing, now);
+        let worker = Worker::new(&open, operation, now);
         let operations = open.operations(operation, &worker);
         let _ = operations
             .relay(id, &open.postman(), now, &mut invocation.entropy)
@@ -207,7 +207,7 @@ async fn tell<'a, K: Kv, O: Outgoing>(
         .iter()
         .find(|one| one.name == identity.operation);
     let operation = operation.filter(|_| is_here).ok_or(NO_RECORD)?;
-    let worker = Worker::new(open.config, operation, &open.outgoing, now);
+    let worker = Worker::new(&open, operation, now);
     let operations = open.operations(operation, &worker);
     let settled = operations
         .tell(node, event, now, &mut invocation.entropy)

@@ -132,7 +132,7 @@ struct Workers<'a, O>(Vec<(&'a Operation, Worker<'a, O>)>);
 
 impl<'a, O: Outgoing> Workers<'a, O> {
     fn new<K>(open: &'a Open<'_, K, O>, now: Timestamp) -> Self {
-        let worker = |operation| Worker::new(open.config, operation, &open.outgoing, now);
+        let worker = |operation| Worker::new(open, operation, now);
         let operations = open.config.operations.iter();
         Self(
             operations

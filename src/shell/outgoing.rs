@@ -1,7 +1,8 @@
 //! The way out: one HTTP call, whole or not at all.
 
 use crate::machine::Timestamp;
-use http::{HeaderMap, Request, StatusCode};
+use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::{Request, StatusCode};
 
 /// Who carries requests to other services. It follows no redirect and repeats nothing.
 #[expect(
@@ -42,6 +43,19 @@ pub struct Answered {
     pub body: AnsweredBody,
 }
 
+impl Answered {
+    /// The length that the head of a response announces for its body; `None` where it announces none. A response of 204
+    /// or 304 has no body, whatever its head says: with 304 the length is that of another response (RFC 9110, section
+    /// 8.6).
+    #[must_use]
+    pub fn announced_bytes(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
+        if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+            return None;
+        }
+        headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+}
+
 /// The body of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnsweredBody {
@@ -63,4 +77,30 @@ pub enum CallError {
     BrokenOff(String),
     /// The time was over: whether something was done is not known.
     TimedOut,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn a_response_without_a_body_announces_no_length() {
+        for (status, length, announced) in [
+            (200, Some("5"), Some(5)),
+            (200, None, None),
+            (200, Some("five"), None),
+            (205, Some("0"), Some(0)),
+            (204, Some("5"), None),
+            (304, Some("5"), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(length) = length {
+                headers.insert(CONTENT_LENGTH, HeaderValue::from_static(length));
+            }
+            let status = StatusCode::from_u16(status).expect("a status");
+            let found = Answered::announced_bytes(status, &headers);
+            assert_eq!(found, announced, "{status}, {length:?}");
+        }
+    }
 }

@@ -5,24 +5,26 @@
 
 use super::app::{App, Setup, Undelivered, World};
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
+use super::problem::Problem;
+use super::reply::Reply;
 use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
 use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
-use crate::machine::Timestamp;
+use crate::machine::{LimitError, Timestamp};
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use http::header::CONTENT_LENGTH;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use spin_sdk::http::{IntoResponse, Request};
+use spin_sdk::http::{FromRequest as _, IntoResponse, Request};
 use spin_sdk::time::sleep;
 use spin_sdk::wasip3::clocks::system_clock;
-use spin_sdk::wasip3::http::types::{ErrorCode, Response};
+use spin_sdk::wasip3::exports::http::handler::Guest;
+use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
 use spin_sdk::wasip3::http_compat::IncomingRequestBody;
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::spawn;
-use spin_sdk::{http_service, key_value, variables};
+use spin_sdk::{key_value, variables};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -55,7 +57,22 @@ thread_local! {
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
 }
 
-#[http_service]
+/// What the platform calls. The SDK's own macro answers a head that it cannot read with a 500.
+struct Component;
+
+spin_sdk::wasip3::http::service::export!(Component);
+
+impl Guest for Component {
+    async fn handle(request: types::Request) -> Result<Response, ErrorCode> {
+        match Request::from_request(request) {
+            Ok(request) => handle(request).await,
+            Err(_) => {
+                leave(Problem::NotKept(LimitError::Malformed { what: "the head" }).reply()).await
+            }
+        }
+    }
+}
+
 async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let app = app().await;
     let (head, body) = request.into_parts();
@@ -74,6 +91,11 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
             app.deliver(undelivered, world(), invocation_now()).await;
         });
     }
+    leave(reply).await
+}
+
+/// Sends a reply on its way.
+async fn leave(reply: Reply) -> Result<Response, ErrorCode> {
     let response = reply
         .map(|body| Full::new(Bytes::from(body.0)))
         .into_response()?;
@@ -293,10 +315,11 @@ async fn call_whole(
     bytes_max: usize,
 ) -> Result<Answered, CallError> {
     let request = request.map(|body| Full::new(Bytes::from(body)));
-    let response = spin_sdk::http::send(request).await.map_err(call_error)?;
+    let response = spin_sdk::http::send(request)
+        .await
+        .map_err(|error| call_error(&error))?;
     let (head, mut body) = response.into_parts();
-    let length = head.headers.get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let length = Answered::announced_bytes(head.status, &head.headers);
     let too_large = |read: usize| AnsweredBody::TooLarge {
         length_bytes: length.unwrap_or_default().max(read as u64),
     };
@@ -305,6 +328,10 @@ async fn call_whole(
         headers: head.headers.clone(),
         body,
     };
+    if length.is_some_and(|length| length > bytes_max as u64) {
+        // What will not be kept is not waited for.
+        return Ok(answered(too_large(0)));
+    }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| CallError::BrokenOff(error.to_string()))?;
@@ -325,7 +352,7 @@ async fn call_whole(
 }
 
 /// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
-fn call_error(error: ErrorCode) -> CallError {
+fn call_error(error: &ErrorCode) -> CallError {
     let detail = error.to_string();
     match error {
         ErrorCode::DnsTimeout

@@ -1,8 +1,9 @@
 //! The worker: does the work of an operation, or has an upstream do it.
 
+use super::app::Open;
 use super::outgoing::{CallLimits, Outgoing};
 use super::{forward, local};
-use crate::config::{Config, Handler, Operation, Upstream as UpstreamSettings};
+use crate::config::{Handler, Operation, Upstream as UpstreamSettings};
 use crate::driver::{Attempted, Upstream};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, ErrorKind, EventDraft, EventDrafts, OperationResult, Outcome,
@@ -18,6 +19,7 @@ pub(super) struct Worker<'a, O> {
     upstream: Option<&'a UpstreamSettings>,
     outgoing: &'a O,
     now: Timestamp,
+    clock: fn() -> Timestamp,
     worked_on: Cell<Option<Uuid>>,
 }
 
@@ -31,21 +33,21 @@ struct Notice<'a> {
 
 impl<'a, O> Worker<'a, O> {
     /// A worker that takes the time of its own work to be `now`.
-    pub(super) fn new(
-        config: &'a Config,
+    pub(super) fn new<K>(
+        open: &'a Open<'_, K, O>,
         operation: &'a Operation,
-        outgoing: &'a O,
         now: Timestamp,
     ) -> Self {
         let upstream = match &operation.handler {
-            Handler::Forward(forward) => config.upstreams.get(&forward.upstream),
+            Handler::Forward(forward) => open.config.upstreams.get(&forward.upstream),
             Handler::Analyze | Handler::Order { .. } => None,
         };
         Self {
             operation,
             upstream,
-            outgoing,
+            outgoing: &open.outgoing,
             now,
+            clock: open.clock,
             worked_on: Cell::new(None),
         }
     }
@@ -132,6 +134,19 @@ impl<O: Outgoing> Upstream for Worker<'_, O> {
             Ok(request) => request,
             Err(problem) => return self.at_once(terminal(problem)),
         };
+        let now = (self.clock)();
+        if start.until.at.is_reached(now) {
+            // A store that was slow to take the claim has used the time up. The lease ends not much later, so somebody
+            // else may be at work already: nothing is called, and so nothing is called twice.
+            let problem = "no time was left to call the upstream";
+            return Attempted {
+                outcome: Outcome::Retryable {
+                    error: AttemptError::new(ErrorKind::Unreachable, problem),
+                    hint: None,
+                },
+                ended_at: now,
+            };
+        }
         let limits = CallLimits {
             until: start.until.at,
             response_bytes_max: self.operation.response_bytes_max,

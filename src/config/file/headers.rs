@@ -6,6 +6,10 @@ use super::at::At;
 use crate::machine::limits;
 use http::header::{self, HeaderName};
 
+/// The headers of a trace, which is passed on whatever the file says.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
 /// Request headers that are kept and forwarded unless the file says otherwise.
 pub(super) const FORWARDED: [HeaderName; 3] = [
     header::CONTENT_TYPE,
@@ -54,6 +58,11 @@ pub(super) fn own_name_of(name: &str, at: &At<'_>) -> Result<HeaderName, ConfigE
     if frames.contains(&name) {
         return Err(at.wrong("is a header that frames a message and is made anew for each"));
     }
+    if name == TRACEPARENT || name == TRACESTATE {
+        return Err(
+            at.wrong("is a header of the trace, in which every attempt has a place of its own")
+        );
+    }
     Ok(name)
 }
 
@@ -75,7 +84,7 @@ pub(super) fn replayed(at: &At<'_>) -> Result<HeaderList, ConfigError> {
     let names = names(at, limits::HEADERS_MAX - 1, |item, name| {
         if NEVER_REPLAYED.contains(name) {
             return Err(item.wrong(
-                "is a header that is never replayed: it concerns one client or one moment",
+                "is a header that is never replayed: it concerns one client or one moment, or is our own",
             ));
         }
         Ok(())

@@ -159,6 +159,18 @@ pub(crate) const OF_CHARGE: &[Case] = &[
         "never replayed",
     ),
     (
+        "replay_headers = ['Idempotent-Replayed']",
+        Some(8),
+        "operations.charge.replay_headers[0]",
+        "our own",
+    ),
+    (
+        "replay_headers = ['cache-control']",
+        Some(8),
+        "operations.charge.replay_headers[0]",
+        "never replayed",
+    ),
+    (
         "replay_headers = ['Upgrade']",
         Some(8),
         "operations.charge.replay_headers[0]",

@@ -207,6 +207,12 @@ pub(crate) const SERVICES: &[Case] = &[
         "of one connection",
     ),
     (
+        "[upstreams.bank]\nurl = 'http://b.example'\nkey_header = 'TraceParent'",
+        Some(3),
+        "upstreams.bank.key_header",
+        "of the trace",
+    ),
+    (
         "[upstreams.bank]\nurl = 'http://b.example'\n[upstreams.bank.headers]\nHost = 'a'",
         Some(4),
         "upstreams.bank.headers.Host",

@@ -21,6 +21,8 @@ pub struct Options {
     pub config: Option<String>,
     /// Replacements in `reprise.toml`.
     pub edits: Vec<(String, String)>,
+    /// How often the host ticks, if at all.
+    pub tick: Option<String>,
 }
 
 impl Options {
@@ -42,6 +44,13 @@ impl Options {
     #[must_use]
     pub fn edit(mut self, from: &str, to: &str) -> Self {
         self.edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// Lets the host tick this often, which takes an operators' token.
+    #[must_use]
+    pub fn tick(mut self, every: &str) -> Self {
+        self.tick = Some(every.to_owned());
         self
     }
 
@@ -137,6 +146,9 @@ impl Host {
             .arg(compile_cache());
         for (name, value) in &options.variables {
             command.arg("--variable").arg(format!("{name}={value}"));
+        }
+        if let Some(every) = &options.tick {
+            command.args(["--tick", every]);
         }
         if let Some(url) = &options.redis {
             command.args(["--redis", url]);

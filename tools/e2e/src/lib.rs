@@ -6,6 +6,7 @@
 mod client;
 mod front;
 mod host;
+mod httpbin;
 mod python;
 mod redis;
 mod upstream;
@@ -13,6 +14,7 @@ mod upstream;
 pub use client::{Answer, Client};
 pub use front::Front;
 pub use host::{Host, Options};
+pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;
 pub use upstream::{Seen, Sent, Upstream};

@@ -29,7 +29,7 @@ fn options() -> Options {
 }
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &options());
     test(&host.client());
 }
@@ -373,7 +373,7 @@ fn a_charge_that_waits_can_be_cancelled_and_is_never_attempted_again() {
 
 #[test]
 fn a_charge_survives_a_kill_while_its_attempt_runs() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let options = options().edit("lease = \"15s\"", "lease = \"6s\"");
     let mut host = Host::start(state.path(), &options);
     let client = host.client();

@@ -44,7 +44,7 @@ struct Setting {
 }
 
 fn start(upstream: &str, more: &str) -> Setting {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(
         state.path(),
         &Options::default().config(&config(upstream, more)),
@@ -285,6 +285,47 @@ fn redirects_and_refusals_are_results_and_nobody_follows_them() {
     assert_eq!(elsewhere.seen(), []);
 }
 
+/// Responses that are odd on the wire, each with what a client gets of it and whether it is asked for again.
+#[test]
+fn an_odd_response_is_a_result_or_another_attempt_and_never_passed_on_by_halves() {
+    let table: [(&str, u16); 8] = [
+        ("204 X\r\nContent-Length: 5\r\n\r\n", 204),
+        ("304 X\r\nContent-Length: 5\r\n\r\n", 304),
+        (
+            "103 X\r\n\r\nHTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok",
+            200,
+        ),
+        // It is too large to be kept, so nobody waits for a body that never comes.
+        ("200 X\r\nContent-Length: 99999999\r\n\r\n", 200),
+        ("101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", 202),
+        ("600 X\r\nContent-Length: 0\r\n\r\n", 202),
+        ("999 X\r\nContent-Length: 0\r\n\r\n", 202),
+        (
+            "200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
+            202,
+        ),
+    ];
+    let upstream = Upstream::start(move |before, _| Sent {
+        delay: Duration::ZERO,
+        bytes: format!("HTTP/1.1 {}", table[before].0).into_bytes(),
+    });
+    let Setting {
+        client,
+        state: _state,
+        host: _host,
+    } = start(&upstream.url(), "");
+    for (number, (response, status)) in table.iter().enumerate() {
+        let first = put(&client, &format!("k{number}"), &[], b"x");
+        assert_eq!(first.status, *status, "{response:?}: {first:?}");
+        if *status != 202 {
+            let repeat = put(&client, &format!("k{number}"), &[], b"x");
+            assert!(repeat.is_replayed(), "{response:?}: {repeat:?}");
+            assert_eq!(repeat.lasting(), first.lasting(), "{response:?}");
+        }
+    }
+    assert_eq!(upstream.seen().len(), table.len());
+}
+
 #[test]
 fn what_may_pass_is_attempted_until_the_attempts_are_used_up_and_then_failed_for_good() {
     let upstream =
@@ -445,8 +486,8 @@ fn an_empty_retry_budget_ends_the_retries_of_all_operations_that_share_it() {
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     if path.is_dir() {
         return fs::read_dir(path)
-            .unwrap()
-            .any(|entry| holds(&entry.unwrap().path(), bytes));
+            .expect("a folder")
+            .any(|entry| holds(&entry.expect("a file").path(), bytes));
     }
     fs::read(path).is_ok_and(|content| content.windows(bytes.len()).any(|window| window == bytes))
 }

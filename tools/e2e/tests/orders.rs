@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const ORDER: &str = r#"{"product_id":42,"quantity":1}"#;
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &Options::default());
     test(&host.client());
 }
@@ -69,7 +69,7 @@ fn an_order_that_is_repeated_gets_the_original_result() {
 /// Scenarios 5 to 7: what a key was first used for is what it means, also tomorrow.
 #[test]
 fn other_content_under_an_order_s_key_is_409_in_every_state_and_forever() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let mut host = Host::start(state.path(), &Options::default());
     assert_eq!(host.client().post("/orders", Some("k"), ORDER).status, 201);
     let other = r#"{"product_id":42,"quantity":2}"#;
@@ -130,7 +130,7 @@ fn a_bad_order_is_400_and_leaves_its_key_free() {
             r#"{"product_id":1}"#,
             r#"{"product_id":1,"quantity":1,"more":1}"#,
             r#"{"product_id":1,"product_id":1,"quantity":1}"#,
-            r#"[1,1]"#,
+            "[1,1]",
             "null",
             "",
         ] {

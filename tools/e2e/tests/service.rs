@@ -41,7 +41,7 @@ fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_
         ),
     ];
     for (from, to, told) in table {
-        let state = TempDir::new().unwrap();
+        let state = TempDir::new().expect("a folder");
         let host = Host::start(state.path(), &Options::default().edit(from, to));
         let client = host.client();
         for (path, body) in [
@@ -68,7 +68,7 @@ fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_
 
 #[test]
 fn pages_of_listed_origins_may_call_and_read_what_they_need() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let origins = "allowed_origins = [\"https://shop.example\"]";
     let host = Host::start(
         state.path(),
@@ -158,7 +158,7 @@ fn pages_of_listed_origins_may_call_and_read_what_they_need() {
 
 #[test]
 fn head_and_options_do_nothing_but_answer() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &Options::default());
     let client = host.client();
     let order = client.post("/orders", Some("k"), r#"{"product_id":1,"quantity":1}"#);

@@ -2,6 +2,8 @@
 
 use reprise_e2e::{Client, Host, Options};
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use tempfile::TempDir;
 
 #[test]
@@ -148,6 +150,28 @@ fn a_bad_header_is_answered_with_its_problem() {
     ];
     for (headers, status, problem) in table {
         assert_problem(&client, ("POST", "/tasks", headers, GOOD), *status, problem);
+    }
+}
+
+/// The platform's own reader of heads fails at a length that no signed number holds.
+#[test]
+fn a_head_that_the_platform_cannot_read_is_the_client_s_fault() {
+    let state = TempDir::new().unwrap();
+    let host = Host::start(state.path(), &Options::default());
+    for (length, status) in [(i64::MAX as u64, 413), (i64::MAX as u64 + 1, 400)] {
+        let mut stream = TcpStream::connect(host.url().trim_start_matches("http://")).unwrap();
+        let head = format!(
+            "POST /tasks HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} "))
+                && answer.contains("\"retryable\":false"),
+            "{length}: {answer}"
+        );
     }
 }
 

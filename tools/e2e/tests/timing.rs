@@ -16,7 +16,7 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 fn a_request_takes_no_longer_than_its_attempt_and_a_repeat_no_time_at_all() {
     let upstream =
         Upstream::start(|_, _| Sent::new(200, &[], b"late").after(Duration::from_secs(5)));
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let options = Options::default()
         .variable("payment_api_url", &upstream.url())
         .edit("attempt_timeout = \"5s\"", "attempt_timeout = \"1s\"");

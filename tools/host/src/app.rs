@@ -22,6 +22,8 @@ pub struct App {
     pub routes: Routes,
     /// The components that take HTTP requests, by id.
     pub components: BTreeMap<String, Component>,
+    /// The application's own variables.
+    pub variables: Variables,
 }
 
 /// What one component is and may do.
@@ -82,6 +84,7 @@ impl App {
         Ok(Self {
             routes: Routes::new(routes)?,
             components,
+            variables,
         })
     }
 }
@@ -226,6 +229,8 @@ source = "b.wasm"
         assert_eq!(app.components.keys().collect::<Vec<_>>(), ["a", "b"]);
         let a = &app.components["a"];
         assert_eq!(a.source, directory.path().join("a.wasm"));
+        assert_eq!(app.variables.value("host"), Some("example.com"));
+        assert_eq!(app.variables.value("url"), None, "it is a component's");
         assert_eq!(a.variables["url"], "https://example.com/");
         assert_eq!(a.environment, [("KEY".to_owned(), "value".to_owned())]);
         assert!(a.stores.contains("default"));

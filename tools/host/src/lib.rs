@@ -13,6 +13,7 @@
 //!   allowed host that is no component of the application.
 //! - A request to a component that does not exist is an error for the guest that sends it, and not a trap.
 //! - What guests print goes to stderr, and not to files.
+//! - Here alone: ticks, see [`ticks`], and counts of what guests ask of the stores.
 
 pub mod allowed_hosts;
 pub mod app;
@@ -28,6 +29,7 @@ pub mod outbound;
 pub mod routes;
 pub mod server;
 pub mod start;
+pub mod ticks;
 pub mod variables;
 
 pub use start::{Bound, Options};

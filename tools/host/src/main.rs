@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
@@ -33,6 +34,10 @@ struct Arguments {
     /// The value of an application variable; may be repeated.
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
+
+    /// Call the application's own POST /-/tick this often, for instance 1s, with the token of its operators.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    tick: Option<Duration>,
 
     /// Tell at /.host/stats how often components used the key-value stores.
     #[arg(long)]
@@ -63,6 +68,7 @@ fn run(arguments: Arguments) -> Result<()> {
         state_dir: arguments.state_dir,
         redis: arguments.redis,
         variables: BTreeMap::from_iter(arguments.variables),
+        tick: arguments.tick,
         stats: arguments.stats,
         cache_dir: arguments.cache_dir,
     }));

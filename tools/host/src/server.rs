@@ -33,8 +33,9 @@ const SPIN_PREFIX: &str = "/.well-known/spin/";
 /// Where the host tells its counts, if asked to.
 const STATS_PATH: &str = "/.host/stats";
 
-/// The client that a request from another component seems to have.
-const INTERNAL_CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+/// The client that a request which came over no connection seems to have.
+pub(crate) const INTERNAL_CLIENT: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// How long to wait when no more connections can be accepted, for instance because there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -110,7 +111,7 @@ impl Host {
     }
 
     /// Answers a request from outside. An error closes the connection without an answer.
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         mut request: Request<WasiBody>,
         client: SocketAddr,

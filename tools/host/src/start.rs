@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use tokio::net::TcpListener;
@@ -19,6 +20,7 @@ use crate::kv::{KvContext, Stores};
 use crate::manifest::Manifest;
 use crate::outbound::Outbound;
 use crate::server::Host;
+use crate::ticks::Ticks;
 
 /// What to run, and how.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Options {
     pub redis: Option<String>,
     /// Values of application variables.
     pub variables: BTreeMap<String, String>,
+    /// How often to tick, if at all.
+    pub tick: Option<Duration>,
     /// Whether to tell the counts.
     pub stats: bool,
     /// Where compiled code is kept; by default in the state directory, because that is where the host may write, and
@@ -45,6 +49,7 @@ pub struct Bound {
     host: Arc<Host>,
     listener: TcpListener,
     address: SocketAddr,
+    ticks: Option<Ticks>,
     /// The files that guests read; removed with this value.
     _mounts: tempfile::TempDir,
 }
@@ -74,6 +79,11 @@ impl Bound {
             &options.variables,
         )
         .with_context(|| manifest_path.display().to_string())?;
+
+        let ticks = match options.tick {
+            Some(every) => Some(Ticks::new(every, &app.variables, address).context("--tick")?),
+            None => None,
+        };
 
         let state_dir = options.state_dir.unwrap_or_else(|| directory.join(".spin"));
         std::fs::create_dir_all(&state_dir)
@@ -105,6 +115,7 @@ impl Bound {
             host,
             listener,
             address,
+            ticks,
             _mounts: mounts,
         })
     }
@@ -115,8 +126,11 @@ impl Bound {
         self.address
     }
 
-    /// Serves without end.
+    /// Serves without end, and ticks if it was asked to.
     pub async fn serve(self) -> Infallible {
+        if let Some(ticks) = self.ticks {
+            tokio::spawn(ticks.run(self.host.clone()));
+        }
         self.host.serve(self.listener).await
     }
 }

@@ -51,6 +51,12 @@ impl Variables {
         Ok(Self(values))
     }
 
+    /// The value of a declared variable.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
     /// Replaces each `{{ name }}` of a template. Fails on an unclosed brace and on a name that is not declared.
     pub fn expand(&self, template: &str) -> Result<String> {
         let mut expanded = String::new();

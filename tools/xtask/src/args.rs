@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -10,9 +11,14 @@ use lexopt::{Arg, Parser, ValueExt as _};
 pub(crate) const USAGE: &str = "\
 The development commands of Reprise.
 
-  cargo xtask up [--host] [--listen ADDR] [--state-dir DIR] [-- ARGS…]
+  cargo xtask up [--host] [--listen ADDR] [--state-dir DIR] [--tick DURATION | --no-tick] [-- ARGS…]
       Builds the components and serves them on http://127.0.0.1:3000, with `spin up` where a Spin of at least 4.1
       is on the PATH and with the workspace's own host otherwise or with --host. ARGS go to the server as they are.
+      Ticks every second, or as often as --tick says, so that work goes on when nobody asks. That takes an operators'
+      token: without one (SPIN_VARIABLE_ADMIN_TOKEN, or -- --variable admin_token=TOKEN) this run gets a random one.
+  cargo xtask tick [--listen ADDR] [--every DURATION] [--beside PID]
+      Calls POST /-/tick of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped or
+      is no longer a child of the process PID. `up` starts it beside Spin, which has no ticks.
   cargo xtask test [--quick]
       Checks everything. --quick: formatting, lints and tests of the components' code, natively.
   cargo xtask wasm
@@ -28,6 +34,9 @@ The development commands of Reprise.
 /// Where `up` serves unless told otherwise.
 const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
 
+/// How often ticks come unless told otherwise: a retry or a delivery is then late by a second at most.
+const DEFAULT_TICK: Duration = Duration::from_secs(1);
+
 /// One command with its options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
@@ -35,6 +44,8 @@ pub(crate) enum Task {
     Help,
     /// Build and serve.
     Up(UpOptions),
+    /// Call a served application's tick, again and again.
+    Tick(TickOptions),
     /// Build only.
     Wasm,
     /// Compare the component's imports with the checked-in list, or replace the list.
@@ -60,6 +71,8 @@ pub(crate) struct UpOptions {
     pub(crate) listen: String,
     /// Where the server keeps its state, when not where it would by itself.
     pub(crate) state_dir: Option<PathBuf>,
+    /// How often to tick, if at all.
+    pub(crate) tick: Option<Duration>,
     /// Arguments for the server that this program does not know.
     pub(crate) passed_on: Vec<OsString>,
 }
@@ -70,7 +83,29 @@ impl Default for UpOptions {
             own_host: false,
             listen: DEFAULT_LISTEN.to_owned(),
             state_dir: None,
+            tick: Some(DEFAULT_TICK),
             passed_on: Vec::new(),
+        }
+    }
+}
+
+/// What `tick` should call, and how often.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TickOptions {
+    /// The address that the application listens on.
+    pub(crate) listen: String,
+    /// The time between two ticks.
+    pub(crate) every: Duration,
+    /// The process with which ticks end: they go on only as long as it is this one's parent.
+    pub(crate) beside: Option<u32>,
+}
+
+impl Default for TickOptions {
+    fn default() -> Self {
+        Self {
+            listen: DEFAULT_LISTEN.to_owned(),
+            every: DEFAULT_TICK,
+            beside: None,
         }
     }
 }
@@ -91,6 +126,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
     match name.as_str() {
         "help" => Ok(Task::Help),
         "up" => up(&mut parser, passed_on),
+        "tick" => tick(&mut parser),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
@@ -122,12 +158,56 @@ fn up(parser: &mut Parser, passed_on: Vec<OsString>) -> Result<Task> {
             Arg::Long("host") => options.own_host = true,
             Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
             Arg::Long("state-dir") => options.state_dir = Some(PathBuf::from(parser.value()?)),
+            Arg::Long("tick") => options.tick = Some(duration(parser).context("--tick")?),
+            Arg::Long("no-tick") => options.tick = None,
             other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
                 return Err(other.unexpected()).context("arguments for the server go after `--`");
             }
         }
     }
     Ok(Task::Up(options))
+}
+
+fn tick(parser: &mut Parser) -> Result<Task> {
+    let mut options = TickOptions::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
+            Arg::Long("every") => options.every = duration(parser).context("--every")?,
+            Arg::Long("beside") => {
+                options.beside = Some(parser.value()?.parse().context("--beside")?);
+            }
+            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
+                return Err(other.unexpected().into());
+            }
+        }
+    }
+    Ok(Task::Tick(options))
+}
+
+/// Reads an option's value as a time that is not zero, written as in `reprise.toml`.
+fn duration(parser: &mut Parser) -> Result<Duration> {
+    let text = parser.value()?.string()?;
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => bail!("{text:?} is not a whole number with a unit: ms, s, m or h"),
+    };
+    let ms = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit_ms));
+    match ms {
+        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        Some(_) => bail!("the time between two ticks must not be zero"),
+        None => bail!("{text:?} is not a time"),
+    }
 }
 
 /// Reads the rest of a command that knows at most one option, and tells whether that was given.
@@ -164,6 +244,7 @@ mod tests {
         assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
         assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
         assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));
+        assert_eq!(parsed("tick"), Ok(Task::Tick(TickOptions::default())));
     }
 
     #[test]
@@ -172,13 +253,42 @@ mod tests {
             own_host: true,
             listen: "127.0.0.1:4000".to_owned(),
             state_dir: Some(PathBuf::from("state")),
+            tick: Some(Duration::from_secs(5)),
             passed_on: ["--listen", "-x", "--", "--host"]
                 .map(OsString::from)
                 .to_vec(),
         };
         assert_eq!(
-            parsed("up --listen=127.0.0.1:4000 --host --state-dir state -- --listen -x -- --host"),
+            parsed(
+                "up --listen=127.0.0.1:4000 --host --state-dir state --tick 5s -- --listen -x -- --host"
+            ),
             Ok(Task::Up(expected))
+        );
+    }
+
+    #[test]
+    fn ticks_are_on_and_can_be_timed_and_turned_off() {
+        let pace = |line| match parsed(line) {
+            Ok(Task::Up(options)) => Ok(options.tick.map(|pace| pace.as_millis())),
+            other => Err(format!("{other:?}")),
+        };
+        for (line, pace_ms) in [
+            ("up", Some(1_000)),
+            ("up --tick 200ms", Some(200)),
+            ("up --tick=2m", Some(120_000)),
+            ("up --tick 1h", Some(3_600_000)),
+            ("up --no-tick", None),
+        ] {
+            assert_eq!(pace(line), Ok(pace_ms), "{line}");
+        }
+        let expected = TickOptions {
+            listen: "127.0.0.1:4000".to_owned(),
+            every: Duration::from_millis(50),
+            beside: Some(17),
+        };
+        assert_eq!(
+            parsed("tick --listen 127.0.0.1:4000 --every 50ms --beside 17"),
+            Ok(Task::Tick(expected))
         );
     }
 
@@ -193,6 +303,22 @@ mod tests {
             ("up --variable a=b", "--variable"),
             ("up --listen", "--listen"),
             ("test -- --nocapture", "only `up`"),
+            ("up --tick", "--tick"),
+            (
+                "up --tick 1",
+                "--tick: \"1\" is not a whole number with a unit",
+            ),
+            ("up --tick s", "--tick: \"s\" is not a time"),
+            (
+                "up --tick 0s",
+                "--tick: the time between two ticks must not be zero",
+            ),
+            ("up --tick 1.5s", "--tick: \"1.5s\""),
+            ("up --tick 99999999999999999999s", "is not a time"),
+            ("up --tick 9999999999999999h", "is not a time"),
+            ("tick --every -1s", "--every"),
+            ("tick --beside x", "--beside"),
+            ("tick --tick 1s", "--tick"),
         ] {
             let error = parsed(line).expect_err(line);
             assert!(error.contains(named), "{line}: {error}");

@@ -17,6 +17,8 @@ mod rustc;
 mod rustup;
 mod serve;
 mod spin;
+mod tick;
+mod token;
 mod toolchain;
 mod workspace;
 
@@ -44,6 +46,7 @@ fn run() -> anyhow::Result<()> {
             Ok(())
         }
         Task::Up(options) => serve::up(&workspace, &options),
+        Task::Tick(options) => tick::tick(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
         Task::Python => {

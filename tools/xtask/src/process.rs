@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::token;
+
 /// Shows the command, runs it with our output and no input, and fails when it fails.
 pub(crate) fn run(mut command: Command) -> Result<()> {
     let line = shown(&command);
@@ -45,6 +47,10 @@ pub(crate) fn shown(command: &Command) -> String {
         if name == "CARGO_TARGET_DIR" {
             continue;
         }
+        // A secret, which the user is told elsewhere.
+        if name == token::ENVIRONMENT {
+            continue;
+        }
         if let Some(value) = value {
             words.push(format!("{}={}", name.to_string_lossy(), quoted(value)));
         }
@@ -75,6 +81,7 @@ mod tests {
         command.args(["test", "it's", "", "a b"]);
         command.env("FLAGS", "-C x=y").env_remove("GONE");
         command.env("CARGO_TARGET_DIR", "/anywhere");
+        command.env(token::ENVIRONMENT, "secret");
         assert_eq!(
             shown(&command),
             r"FLAGS='-C x=y' cargo test 'it'\''s' '' 'a b'"

@@ -1,29 +1,87 @@
 //! `cargo xtask up`: from nothing to a served address.
 
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use crate::args::UpOptions;
+use crate::token::{self, Token};
 use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
-use crate::{build, process, spin};
+use crate::{build, process, spin, tick};
 
 /// Builds the components and what serves them, then becomes that server.
 pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
+    let ticks = Ticks::settle(options, env::var_os(token::ENVIRONMENT).as_deref())?;
     build::components(workspace, &WasmToolchain::prepare(workspace)?)?;
     let arguments = server_arguments(&workspace.manifest(), options)?;
-    let mut server = if serves_with_spin(workspace, options) {
-        let mut spin = workspace.command("spin");
-        spin.arg("up");
-        spin
+    let mut server;
+    if serves_with_spin(workspace, options) {
+        server = workspace.command("spin");
+        server.arg("up").args(arguments);
+        if let Some(ticks) = &ticks {
+            ticks.start_beside(&options.listen)?;
+        }
     } else {
-        workspace.command(build::host(workspace)?)
-    };
-    server.args(arguments);
+        server = workspace.command(build::host(workspace)?);
+        server.args(arguments);
+        server.args(ticks.iter().flat_map(Ticks::arguments));
+    }
+    if let Some(ticks) = &ticks {
+        ticks.hand_over(&mut server);
+    }
     become_the(server)
+}
+
+/// What a run needs for its ticks.
+struct Ticks {
+    every: Duration,
+    token: Token,
+}
+
+impl Ticks {
+    /// Finds or draws the token, unless there are to be no ticks.
+    fn settle(options: &UpOptions, environment: Option<&OsStr>) -> Result<Option<Self>> {
+        let Some(every) = options.tick else {
+            return Ok(None);
+        };
+        let token = Token::choose(&options.passed_on, environment)?;
+        Ok(Some(Self { every, token }))
+    }
+
+    /// What makes our host tick. Spin has no such option.
+    fn arguments(&self) -> [OsString; 2] {
+        [
+            "--tick".into(),
+            format!("{}ms", self.every.as_millis()).into(),
+        ]
+    }
+
+    /// Starts ticks for a server that has none. They end when this process does, also once it has become that server.
+    fn start_beside(&self, listen: &str) -> Result<()> {
+        if listen.ends_with(":0") {
+            eprintln!("Nothing ticks: only the server will know its port.");
+            return Ok(());
+        }
+        // Nobody waits for it: it ends by itself.
+        tick::beside(std::process::id(), listen, self.every, self.token.reveal()).map(drop)
+    }
+
+    /// Gives the server a token that it cannot know, and tells the user. It goes by the environment, because everybody
+    /// on the machine can read a process's arguments.
+    fn hand_over(&self, server: &mut Command) {
+        match &self.token {
+            Token::Given(_) => {}
+            Token::Drawn(token) => {
+                eprintln!("The operators' token of this run: {token}");
+                server.env(token::ENVIRONMENT, token);
+            }
+        }
+    }
 }
 
 fn serves_with_spin(workspace: &Workspace, options: &UpOptions) -> bool {
@@ -90,6 +148,7 @@ mod tests {
             listen: "127.0.0.1:1".to_owned(),
             state_dir: Some("/s".into()),
             passed_on: vec!["--stats".into()],
+            ..default
         };
         assert_eq!(
             words(&full),
@@ -106,12 +165,42 @@ mod tests {
     }
 
     #[test]
+    fn our_host_ticks_and_is_given_a_token_where_the_user_gave_none() {
+        let (name, drawn) = (OsStr::new(token::ENVIRONMENT), 32);
+        for (passed_on, environment, handed_over) in [
+            (vec![], None, Some(drawn)),
+            (vec![], Some(""), Some(drawn)),
+            (vec![], Some("own"), None),
+            (vec!["--variable", "admin_token=own"], None, None),
+        ] {
+            let options = UpOptions {
+                passed_on: passed_on.iter().map(OsString::from).collect(),
+                ..UpOptions::default()
+            };
+            let ticks = Ticks::settle(&options, environment.map(OsStr::new)).unwrap();
+            let ticks = ticks.expect("they are on");
+            assert_eq!(ticks.arguments(), ["--tick", "1000ms"]);
+            let mut server = Command::new("server");
+            ticks.hand_over(&mut server);
+            let mut set = server.get_envs().filter(|(key, _)| *key == name);
+            let token = set.next().and_then(|(_, value)| value).map(OsStr::len);
+            assert_eq!(token, handed_over, "{passed_on:?} {environment:?}");
+            assert_eq!(ticks.token.reveal().len(), handed_over.unwrap_or(3));
+        }
+        let off = UpOptions {
+            tick: None,
+            ..UpOptions::default()
+        };
+        assert!(Ticks::settle(&off, None).unwrap().is_none());
+    }
+
+    #[test]
     fn a_relative_state_directory_is_the_caller_s() {
         let options = UpOptions {
             state_dir: Some("state".into()),
             ..UpOptions::default()
         };
-        let here = std::env::current_dir().unwrap().join("state");
+        let here = env::current_dir().unwrap().join("state");
         let words = server_arguments(Path::new("/w/spin.toml"), &options).unwrap();
         assert_eq!(words.last(), Some(&here.into_os_string()));
     }

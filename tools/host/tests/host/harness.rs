@@ -117,7 +117,7 @@ impl Application {
     }
 
     /// What the host wrote to stderr so far.
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 

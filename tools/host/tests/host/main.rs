@@ -13,3 +13,4 @@ mod serving;
 mod sqlite_rules;
 mod starting;
 mod stats;
+mod ticks;

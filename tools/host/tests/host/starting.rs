@@ -39,6 +39,15 @@ async fn an_argument_with_a_mistake_is_refused() {
         (["--variable", "x=1"], "declares no variable of this name"),
         (["--redis", "http://x"], "error: --redis: "),
         (["--state-dir", "/dev/null/x"], "cannot create /dev/null/x"),
+        (["--tick", "x"], "invalid value 'x' for '--tick <DURATION>'"),
+        (
+            ["--tick", "0s"],
+            "--tick: the time between two ticks must not be zero",
+        ),
+        (
+            ["--tick", "1s"],
+            "--tick: the manifest declares no variable \"admin_token\"",
+        ),
     ] {
         let error = application.refusal(&arguments).await;
         assert!(error.contains(message), "{error:?}, not {message:?}");

@@ -11,7 +11,7 @@ mod spin_script;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::once;
@@ -82,6 +82,7 @@ async fn handle(request: Request) -> Result<Value> {
             json!(null)
         }
         "/fetch" => fetch(&query, count).await?,
+        "/-/tick" => tick(&request, count)?,
         "/panic" => panic!("asked to"),
         "/loop" => {
             eprintln!("looping");
@@ -102,6 +103,15 @@ fn headers(request: &Request) -> Result<Value> {
         .map(|(name, value)| Ok((name.as_str().to_owned(), value.to_str()?.to_owned())))
         .collect::<Result<Vec<_>>>()?;
     Ok(json!({ "uri": request.uri().to_string(), "headers": pairs }))
+}
+
+/// Prints what it was called with, and says until this instance's third request that work is left.
+fn tick(request: &Request, count: u64) -> Result<Value> {
+    let token = request.headers().get("authorization");
+    let token = token.map_or(Ok("nobody"), HeaderValue::to_str)?;
+    ensure!(token != "Bearer wrong", "the token is wrong");
+    eprintln!("{} {} by {token}", request.method(), request.uri());
+    Ok(json!({ "come_back_ms": if count < 3 { 0 } else { 1000 } }))
 }
 
 /// Gets an address and tells the status and body, or the error code that came in place of either, and which request of

@@ -1,0 +1,351 @@
+//! A service in a test: its configuration, its store, its clock, and an upstream that does as it is told.
+
+use crate::model::{Client, Fault, Model, Rules, World, run};
+use http::request::Parts;
+use http::{HeaderMap, Request, StatusCode};
+use reprise::config::{Config, Draft};
+use reprise::driver::entropy::Entropy;
+use reprise::driver::kv::{Kv, KvError, SwapError};
+use reprise::machine::Timestamp;
+use reprise::shell::app::{App, Setup, World as Reach};
+use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
+use reprise::shell::reply::Reply;
+use reprise::shell::request::{Invocation, RequestBody};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// When every test begins, in milliseconds since the Unix epoch.
+pub const START_MS: u64 = 1_800_000_000_000;
+
+/// The configuration at the root of the repository.
+pub const REFERENCE: &str = include_str!("../../reprise.toml");
+pub const JSON: (&str, &str) = ("content-type", "application/json");
+pub const KEY: (&str, &str) = ("idempotency-key", "k");
+
+thread_local! {
+    // The app takes its clock as a function. Each test has a thread of its own.
+    static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_unix_ms(NOW_MS.get())
+}
+
+/// Lets time pass.
+pub fn pass(ms: u64) {
+    NOW_MS.set(NOW_MS.get() + ms);
+}
+
+/// What an upstream answers to a call, told how many came before.
+type Script = Rc<dyn Fn(usize, &Request<Vec<u8>>) -> Result<Answered, CallError>>;
+
+/// An upstream that does as it is told, and remembers what it was sent.
+#[derive(Clone)]
+pub struct Upstream {
+    script: Script,
+    pub seen: Rc<RefCell<Vec<Request<Vec<u8>>>>>,
+}
+
+impl Upstream {
+    pub fn new(
+        script: impl Fn(usize, &Request<Vec<u8>>) -> Result<Answered, CallError> + 'static,
+    ) -> Self {
+        Self {
+            script: Rc::new(script),
+            seen: Rc::default(),
+        }
+    }
+
+    /// One that always answers the same.
+    pub fn answering(answer: Result<Answered, CallError>) -> Self {
+        Self::new(move |_, _| answer.clone())
+    }
+
+    /// How many calls came.
+    pub fn calls(&self) -> usize {
+        self.seen.borrow().len()
+    }
+}
+
+impl Outgoing for Upstream {
+    async fn call(&self, request: Request<Vec<u8>>, _: CallLimits) -> Called {
+        let before = self.calls();
+        self.seen.borrow_mut().push(request.clone());
+        let end = (self.script)(before, &request);
+        Called {
+            end,
+            ended_at: now(),
+        }
+    }
+}
+
+/// A whole response.
+pub fn answered(status: u16, headers: &[(&str, &[u8])], body: &[u8]) -> Answered {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(
+            http::HeaderName::try_from(*name).expect("a name"),
+            http::HeaderValue::from_bytes(value).expect("a value"),
+        );
+    }
+    Answered {
+        status: StatusCode::from_u16(status).expect("a status"),
+        headers: map,
+        body: AnsweredBody::Whole(body.to_vec()),
+    }
+}
+
+/// The store, which may take its time for a conditional write, and may fail at one call.
+#[derive(Clone)]
+struct Store {
+    client: Client,
+    stall_ms: Rc<Cell<u64>>,
+    fault: Rc<Cell<Option<(u32, Fault)>>>,
+}
+
+impl Store {
+    /// Makes a call, unless it is the one that fails.
+    async fn call<T>(&self, call: impl Future<Output = Result<T, KvError>>) -> Result<T, KvError> {
+        let failed = || KvError("the test wants it so".to_owned());
+        match self.fault.get() {
+            None => call.await,
+            Some((0, fault)) => {
+                self.fault.set(None);
+                if fault == Fault::After {
+                    call.await?;
+                }
+                Err(failed())
+            }
+            Some((before, fault)) => {
+                self.fault.set(Some((before - 1, fault)));
+                call.await
+            }
+        }
+    }
+}
+
+impl Kv for Store {
+    type Cas = usize;
+
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
+        self.call(self.client.get(key)).await
+    }
+
+    async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
+        self.call(self.client.set(key, value)).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<(), KvError> {
+        self.call(self.client.delete(key)).await
+    }
+
+    async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
+        self.call(self.client.increment(key, delta)).await
+    }
+
+    async fn cas(&self, key: &str) -> Result<usize, KvError> {
+        self.client.cas(key).await
+    }
+
+    async fn current(&self, cas: &usize) -> Result<Option<Vec<u8>>, KvError> {
+        self.call(self.client.current(cas)).await
+    }
+
+    async fn swap(&self, cas: usize, value: &[u8]) -> Result<(), SwapError<usize>> {
+        pass(self.stall_ms.take());
+        let mut lost = None;
+        let swapped = async {
+            match self.client.swap(cas, value).await {
+                Ok(()) => Ok(()),
+                Err(SwapError::Store(error)) => Err(error),
+                Err(SwapError::CasFailed(fresh)) => {
+                    lost = Some(fresh);
+                    Ok(())
+                }
+            }
+        };
+        self.call(swapped).await.map_err(SwapError::Store)?;
+        lost.map_or(Ok(()), |fresh| Err(SwapError::CasFailed(fresh)))
+    }
+}
+
+/// A running service.
+pub struct Service {
+    app: App,
+    kv: Store,
+    pub upstream: Upstream,
+    requests: Cell<u64>,
+}
+
+impl Service {
+    /// A service with this configuration, before this upstream, over an empty store.
+    pub fn new(config: &str, upstream: Upstream) -> Rc<Self> {
+        let world = World::direct(Model::new(Rules::Sqlite, 1));
+        let kv = Store {
+            client: Client { world, id: 0 },
+            stall_ms: Rc::default(),
+            fault: Rc::default(),
+        };
+        Self::over(kv, config, upstream)
+    }
+
+    /// The service after a restart with another configuration.
+    pub fn restarted(&self, config: &str) -> Rc<Self> {
+        let next = Self::over(self.kv.clone(), config, self.upstream.clone());
+        next.requests.set(self.requests.get());
+        next
+    }
+
+    fn over(kv: Store, config: &str, upstream: Upstream) -> Rc<Self> {
+        let setup = Setup {
+            config: settled(config),
+            openapi: "openapi: 3.1.0\n".to_owned(),
+        };
+        Rc::new(Self {
+            app: App::new(Ok(setup)),
+            kv,
+            upstream,
+            requests: Cell::new(0),
+        })
+    }
+
+    /// Has the next conditional write take this long.
+    pub fn stall(&self, ms: u64) {
+        self.kv.stall_ms.set(ms);
+    }
+
+    /// Has the store fail once, after this many calls that it answers; with its effect or without.
+    pub fn fail(&self, before: u32, has_effect: bool) {
+        let fault = if has_effect {
+            Fault::After
+        } else {
+            Fault::Before
+        };
+        self.kv.fault.set(Some((before, fault)));
+    }
+
+    /// Has the store answer again, if it has not failed yet.
+    pub fn heal(&self) {
+        self.kv.fault.set(None);
+    }
+
+    /// Answers a request as the component does.
+    pub fn answer(&self, head: &Parts, body: &[u8]) -> Reply {
+        let admission = self.app.admit(head);
+        let body = match admission.body_bytes_max() {
+            Some(max) if body.len() > max => RequestBody::TooLarge,
+            Some(_) | None => RequestBody::Whole(body.to_vec()),
+        };
+        self.requests.set(self.requests.get() + 1);
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.requests.get().to_le_bytes());
+        let invocation = Invocation {
+            now: now(),
+            entropy: Entropy::from_seed(seed),
+        };
+        let reach = Reach {
+            kv: self.kv.clone(),
+            outgoing: self.upstream.clone(),
+            clock: now,
+        };
+        run(self.app.answer(admission, head, &body, reach, invocation))
+    }
+
+    /// Sends a request.
+    pub fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Seen {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, value.as_bytes());
+        }
+        let (head, ()) = request.body(()).expect("a sound request").into_parts();
+        Seen::of(self.answer(&head, body))
+    }
+
+    /// Sends JSON under a key.
+    pub fn post(&self, target: &str, key: &str, body: &str) -> Seen {
+        let headers = [
+            ("idempotency-key", key),
+            ("content-type", "application/json"),
+        ];
+        self.send("POST", target, &headers, body.as_bytes())
+    }
+
+    pub fn get(&self, target: &str) -> Seen {
+        self.send("GET", target, &[], b"")
+    }
+}
+
+/// A service with the reference configuration, before an upstream that takes every charge.
+pub fn reference() -> Rc<Service> {
+    let response = answered(201, &[("content-type", b"text/plain")], b"charged");
+    Service::new(REFERENCE, Upstream::answering(Ok(response)))
+}
+
+fn settled(text: &str) -> Config {
+    let variables: BTreeMap<&str, &str> = BTreeMap::from([
+        ("purge_grace", "10m"),
+        ("admin_token", "operators-secret"),
+        ("tenant_header", ""),
+        ("retention", "24h"),
+        ("payment_api_url", "http://payments.example"),
+        ("payment_api_authorization", "Bearer payments-secret"),
+        ("events_url", "http://events.example/inbox"),
+        (
+            "webhook_secret",
+            "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh",
+        ),
+    ]);
+    let draft = Draft::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    draft
+        .settle(|name| variables.get(name).map(|value| (*value).to_owned()))
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A reply as a client sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Seen {
+    fn of(reply: Reply) -> Self {
+        let (head, body) = reply.into_parts();
+        Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: body.0,
+        }
+    }
+
+    /// The value of the only header line of this name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.headers.get_all(name).iter();
+        let line = lines.next();
+        assert!(lines.next().is_none(), "{name} comes twice: {self:?}");
+        line.map(|line| str::from_utf8(line.as_bytes()).expect("UTF-8"))
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The type of the problem document in the body, without its common start; `None` when the reply is no problem.
+    pub fn problem(&self) -> Option<String> {
+        if self.header("content-type") != Some("application/problem+json") {
+            return None;
+        }
+        let document = self.json();
+        assert_eq!(document["status"], self.status, "{document}");
+        let members = ["type", "title", "status", "detail", "retryable"];
+        assert!(
+            members.iter().all(|member| !document[member].is_null()),
+            "{document}"
+        );
+        let kind = document["type"].as_str().expect("a type is a string");
+        Some(kind.trim_start_matches("urn:reprise:problem:").to_owned())
+    }
+}
