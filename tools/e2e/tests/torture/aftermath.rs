@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Longer than any lease, any wait and the wheel's shortest slot together: what is quiet for so long stays so.
 const QUIET: Duration = Duration::from_secs(6);
-/// How long all that is left over may take.
-const SETTLED: Duration = Duration::from_mins(3);
+/// How long all that is left over may take: a long run on a slow disk leaves thousands of writes.
+const SETTLED: Duration = Duration::from_mins(10);
 
 /// Orders and their quantities, by product.
 type Totals = BTreeMap<u64, (u64, u64)>;
