@@ -60,9 +60,26 @@ pub enum Settled {
         record: Box<Record>,
         /// The effect that is left; nothing that the driver could carry out.
         effect: Effect,
+        /// When that was: later than the call began by as long as its attempt took.
+        at: Timestamp,
     },
     /// There is no such record, or its retention is over.
     Gone,
+}
+
+impl Settled {
+    /// Whether the record has an event whose time had come when the call ended: with [`Timers::CallerRelays`] it has no
+    /// timer, and is the caller's to relay.
+    #[must_use]
+    pub fn has_due_event(&self) -> bool {
+        match self {
+            Self::At { record, at, .. } => record
+                .outbox()
+                .due()
+                .is_some_and(|due| due.at.is_reached(*at)),
+            Self::Gone => false,
+        }
+    }
 }
 
 /// A record as a call leaves it in the store.
@@ -79,6 +96,7 @@ impl Left {
         Settled::At {
             record: Box::new(self.step.record),
             effect: self.step.effect,
+            at: self.step.now,
         }
     }
 }

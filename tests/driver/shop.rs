@@ -173,6 +173,13 @@ impl Shop {
     }
 
     pub fn submit(&self, key: u64) -> Record {
+        match self.try_submit(key) {
+            Settled::At { record, .. } => *record,
+            Settled::Gone => panic!("a new record is there"),
+        }
+    }
+
+    pub fn try_submit(&self, key: u64) -> Settled {
         let mut entropy = self.entropy.borrow_mut();
         let now = self.world.now();
         let identity = Identity::of_key(&[0; 32], "charge", &format!("key-{key}"));
@@ -180,10 +187,7 @@ impl Shop {
         let submission = run(self
             .operations()
             .submit(identity, origin, now, &mut entropy));
-        match submission.expect("the store works").settled {
-            Settled::At { record, .. } => *record,
-            Settled::Gone => panic!("a new record is there"),
-        }
+        submission.expect("the store works").settled
     }
 
     pub fn tick(&self) -> Ticked {

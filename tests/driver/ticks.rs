@@ -51,6 +51,23 @@ fn what_a_call_costs_depends_on_what_it_leaves_to_the_ticks() {
     }
 }
 
+/// Whoever is to relay an event is told so, however long the attempt took that brought it about: nobody else will.
+#[test]
+fn what_has_no_timer_is_the_caller_s_to_relay() {
+    for (has_events, takes_ms) in [(false, 300), (true, 0), (true, 1), (true, 3_000)] {
+        let mut shop = Shop::new(waiting(700), 4);
+        shop.timers = Timers::CallerRelays;
+        shop.world.has_events = has_events;
+        shop.world.takes_ms.set(takes_ms);
+        let settled = shop.try_submit(1);
+        assert_eq!(
+            (settled.has_due_event(), shop.memory.count("t/")),
+            (has_events, 0),
+            "after {takes_ms} ms"
+        );
+    }
+}
+
 #[test]
 fn a_tick_runs_a_retry_within_a_second_of_its_time() {
     let shop = Shop::new(waiting(1_300), 4);
