@@ -92,7 +92,7 @@ pub(super) struct Left {
 }
 
 impl Left {
-    fn settled(self) -> Settled {
+    pub(super) fn settled(self) -> Settled {
         Settled::At {
             record: Box::new(self.step.record),
             effect: self.step.effect,
@@ -215,7 +215,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let Some(left) = left else {
             return Settled::Gone;
         };
-        self.arm(&left, entropy).await;
+        self.arm(self.timers, &left, entropy).await;
         left.settled()
     }
 

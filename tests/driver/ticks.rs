@@ -211,6 +211,44 @@ fn a_tick_without_a_walk_writes_nothing_when_nothing_is_due() {
     }
 }
 
+/// Four events for a receiver that hangs, each due again before the round is over: whoever comes by delivers each once,
+/// and sets the timer for whoever comes next.
+#[test]
+fn one_call_delivers_each_event_once_at_most() {
+    for timers in [Timers::All, Timers::CallerRelays] {
+        let mut shop = Shop::new(waiting(700), 4);
+        shop.timers = timers;
+        shop.limits.buckets = 0;
+        shop.world.has_events = true;
+        shop.world.events = 4;
+        shop.world.receiver_is_up.set(false);
+        shop.world.delivery_takes_ms.set(3_000);
+        let id = shop.submit(1).identity().id;
+        let (now, mut expected) = (shop.world.now(), 0);
+        if timers == Timers::CallerRelays {
+            let relayed =
+                run(shop
+                    .operations()
+                    .relay(id, &shop.world, now, &mut shop.entropy.borrow_mut()));
+            assert!(relayed.is_ok(), "{relayed:?}");
+            expected += 4;
+            assert_eq!(shop.world.deliveries.get(), expected);
+        }
+        for _ in 0..3 {
+            assert_eq!(shop.memory.count("t/"), 1, "{timers:?}");
+            shop.pass(1_000);
+            let ticked = shop.tick();
+            expected += 4;
+            assert_eq!(
+                (ticked.due, ticked.advanced, ticked.failed),
+                (1, 1, 0),
+                "{timers:?}: {ticked:?}"
+            );
+            assert_eq!(shop.world.deliveries.get(), expected, "{timers:?}");
+        }
+    }
+}
+
 /// A store that is out ends the tick, and the next one goes on.
 #[test]
 fn a_store_that_is_out_ends_the_tick() {

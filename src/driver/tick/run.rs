@@ -244,7 +244,7 @@ where
             let delivered = deliveries(&left.step.record).saturating_sub(deliveries(before));
             self.ticked.delivered += u32::try_from(delivered).unwrap_or(u32::MAX);
             self.ticked.advanced += u32::from(left.is_changed);
-            operations.arm(&left, entropy).await;
+            operations.arm(Timers::All, &left, entropy).await;
         }
         Ok(())
     }
