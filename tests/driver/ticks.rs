@@ -181,6 +181,7 @@ fn a_tick_that_is_spent_leaves_nothing_behind() {
 fn a_tick_begins_nothing_once_its_time_is_over() {
     let mut shop = Shop::new(waiting(700), 4);
     shop.limits.work_ms = Millis::new(250);
+    shop.limits.buckets = 0;
     shop.world.is_up.set(false);
     for key in 0..10 {
         shop.submit(key);
@@ -195,6 +196,36 @@ fn a_tick_begins_nothing_once_its_time_is_over() {
         done.push(ticked.advanced);
     }
     assert_eq!((done, shop.memory.count("t/")), (vec![3, 3, 3, 1], 0));
+}
+
+/// What has no timer is found also while the wheel is always late: slow attempts in plenty, each of which takes more than
+/// the whole tick may.
+#[test]
+fn a_wheel_that_is_always_late_does_not_keep_the_walk_from_moving() {
+    let mut shop = Shop::new(waiting(700), 4);
+    shop.limits.work_ms = Millis::new(250);
+    shop.world.is_up.set(false);
+    shop.timers = Timers::Never;
+    let lost: Vec<_> = (0..3).map(|key| shop.submit(key).identity().id).collect();
+    shop.timers = Timers::All;
+    shop.pass(1);
+    for key in 3..40 {
+        shop.submit(key);
+    }
+    shop.world.takes_ms.set(300);
+    shop.pass(1_000);
+    for ticks in 1..=3 {
+        let ticked = shop.tick();
+        assert_eq!(
+            (ticked.due, ticked.found, ticked.come_back_ms),
+            (1, 1, 0),
+            "{ticked:?}"
+        );
+        let moved = lost
+            .iter()
+            .filter(|id| shop.record(**id).progress().attempts == 2);
+        assert_eq!(moved.count(), ticks);
+    }
 }
 
 /// Short ticks may follow any request: when nothing is due they write nothing.
@@ -355,11 +386,24 @@ fn an_operation_that_is_not_known_is_left_alone() {
         "{ticked:?}"
     );
     assert_eq!(shop.record(id), before);
+    // However many they are, the walk neither comes by for one nor sets a timer.
+    shop.world.is_up.set(false);
+    for key in 2..5 {
+        shop.submit(key);
+    }
+    shop.pass(1_000);
+    let mut limits = shop.limits;
+    limits.records = 8;
+    let tick = reprise::driver::Tick { limits, ..tick };
+    run(tick.run(&mut shop.entropy.borrow_mut())).expect("the store works");
+    let ticked = run(tick.run(&mut shop.entropy.borrow_mut())).expect("the store works");
+    assert_eq!((ticked.due, ticked.found, ticked.unknown), (0, 0, 4));
+    assert_eq!(shop.memory.count("t/"), 0);
     // Whoever knows it moves it on: the walk finds it.
     shop.world.is_up.set(true);
     assert_eq!(
         (shop.tick().found, shop.world.now_ms.get() - START_MS),
-        (1, 1_000)
+        (4, 2_000)
     );
 }
 

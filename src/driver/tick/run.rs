@@ -21,6 +21,16 @@ pub(super) struct Run<'a, K, D, S, C> {
     pub(super) ticked: Ticked,
 }
 
+/// What the walk has seen of a record.
+enum Seen {
+    /// It is due, since this time.
+    Due(Timestamp),
+    /// Its operation is none of this instance's. It stays as it is, so it takes nothing of what a tick may do.
+    Unknown,
+    /// It cannot be read.
+    Broken,
+}
+
 /// What became of a record that a tick came by for.
 enum Met {
     /// There was something to do, whatever came of it.
@@ -52,6 +62,13 @@ where
 
     fn is_late(&self) -> bool {
         self.now().since(self.started) >= self.tick.limits.work_ms
+    }
+
+    /// Whether the walk, which has found what it found at `found_at`, may begin no more records. It has an eighth of the
+    /// tick's time to itself: a wheel that is always late must not keep it from what only the walk finds.
+    fn is_walk_late(&self, found_at: Timestamp) -> bool {
+        let share_ms = self.tick.limits.work_ms.get() / 8;
+        self.is_late() && self.now().since(found_at).get() >= share_ms.max(1)
     }
 
     /// Empties the slots whose time has come. Answers whether none is left.
@@ -125,7 +142,7 @@ where
         Ok(self.tick.store.remove_timer(timer).await?)
     }
 
-    /// Visits the next buckets of the walk: purges them, and moves the records that are due.
+    /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least.
     ///
     /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
     /// wheel holds timers that were not taken, since those may be theirs.
@@ -141,16 +158,11 @@ where
         let now = self.now();
         let buckets = store.take_buckets(limits.buckets, entropy).await?;
         // A bucket may be read more than once, and then tells the same records again.
-        let mut found: BTreeMap<Uuid, Option<Timestamp>> = BTreeMap::new();
+        let mut found: BTreeMap<Uuid, Seen> = BTreeMap::new();
         let visit = |node: &Node| {
             let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
-            match is_unfinished.then(|| stored::decode(node.payload())) {
-                None => {}
-                Some(Err(_)) => drop(found.insert(node.id(), None)),
-                Some(Ok(record)) => {
-                    let due = Some(record.due().at).filter(|at| at.is_reached(now));
-                    found.extend(due.map(|at| (node.id(), Some(at))));
-                }
+            if let Some(seen) = is_unfinished.then(|| self.seen(node, now)).flatten() {
+                found.insert(node.id(), seen);
             }
         };
         let purged = store
@@ -159,18 +171,48 @@ where
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;
         self.ticked.failed += purged.failed;
-        let mut share = (limits.records / 8).max(1);
-        for (id, due) in found {
-            let Some(due) = due else {
-                self.ticked.failed += 1;
-                continue;
-            };
-            if share > 0 && !self.is_late() {
+        self.move_found(found, is_wheel_done, entropy).await
+    }
+
+    /// What there is to say of an unfinished record; `None` where nothing is due.
+    fn seen(&self, node: &Node, now: Timestamp) -> Option<Seen> {
+        let Ok(record) = stored::decode(node.payload()) else {
+            return Some(Seen::Broken);
+        };
+        let due = record.due().at;
+        if !due.is_reached(now) {
+            return None;
+        }
+        let parts = self.tick.directory.find(&record.identity().operation);
+        Some(parts.map_or(Seen::Unknown, |_| Seen::Due(due)))
+    }
+
+    /// Moves what the walk has found, as far as its share goes.
+    async fn move_found(
+        &mut self,
+        found: BTreeMap<Uuid, Seen>,
+        is_wheel_done: bool,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let found_at = self.now();
+        let mut due = Vec::new();
+        for (id, seen) in found {
+            match seen {
+                Seen::Due(at) => due.push((at, id)),
+                Seen::Unknown => self.ticked.unknown += 1,
+                Seen::Broken => self.ticked.failed += 1,
+            }
+        }
+        // Whatever has waited longest goes first.
+        due.sort_unstable();
+        let mut share = (self.tick.limits.records / 8).max(1);
+        for (at, id) in due {
+            if share > 0 && !self.is_walk_late(found_at) {
                 share -= 1;
                 let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
                 self.ticked.found += u32::from(is_found);
             } else if is_wheel_done {
-                self.set_timer(id, due.as_unix_ms(), entropy).await?;
+                self.set_timer(id, at.as_unix_ms(), entropy).await?;
             }
         }
         Ok(())
