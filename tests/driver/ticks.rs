@@ -181,6 +181,7 @@ fn a_tick_that_is_spent_leaves_nothing_behind() {
 fn a_tick_begins_nothing_once_its_time_is_over() {
     let mut shop = Shop::new(waiting(700), 4);
     shop.limits.work_ms = Millis::new(250);
+    shop.limits.at_once = 1;
     shop.limits.buckets = 0;
     shop.world.is_up.set(false);
     for key in 0..10 {
@@ -204,6 +205,7 @@ fn a_tick_begins_nothing_once_its_time_is_over() {
 fn a_wheel_that_is_always_late_does_not_keep_the_walk_from_moving() {
     let mut shop = Shop::new(waiting(700), 4);
     shop.limits.work_ms = Millis::new(250);
+    shop.limits.at_once = 1;
     shop.world.is_up.set(false);
     shop.timers = Timers::Never;
     let lost: Vec<_> = (0..3).map(|key| shop.submit(key).identity().id).collect();

@@ -5,7 +5,7 @@
 //!   some buckets of the walk ───▶ purge, and records that are due ──▶ the same
 //! ```
 //!
-//! A timer is taken after its record was told. A tick that dies before leaves the timer to the next one; one that dies
+//! A timer is taken after its record was told; some records are told side by side. A tick that dies before leaves the timer to the next one; one that dies
 //! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at
 //! the same timers and share the records: each record is told by several and moved by one, because every move is fenced
 //! by the record's revision.
@@ -16,6 +16,7 @@
 //! A record that cannot be moved is counted and left; a store that is out ends the tick.
 
 mod run;
+mod together;
 
 use super::act::Upstream;
 use super::entropy::Entropy;
@@ -51,6 +52,9 @@ pub struct Parts<'a, U> {
 pub struct TickLimits {
     /// Timers to take. The walk moves an eighth of as many records, so that timers in plenty never hold it up.
     pub records: u32,
+    /// Records that timers are told for side by side: those that wait for a slow upstream or receiver hold up few
+    /// others.
+    pub at_once: u32,
     /// No slot and no record is begun once this time is over. What was begun is finished, which takes one attempt and
     /// one delivery for each of the record's events at most.
     pub work_ms: Millis,
@@ -66,6 +70,8 @@ impl Default for TickLimits {
     fn default() -> Self {
         Self {
             records: 256,
+            // As many requests as an instance serves at a time.
+            at_once: 16,
             work_ms: Millis::from_secs(5),
             buckets: 64,
             purge: PurgeLimits {
@@ -116,6 +122,23 @@ pub struct Ticked {
     pub lag_ms: u64,
     /// When to come again, in milliseconds: at once while there is work left, else when the next slot's time has come.
     pub come_back_ms: u64,
+}
+
+impl Ticked {
+    /// Adds what was done for one record.
+    fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.stale += other.stale;
+        self.found += other.found;
+        self.advanced += other.advanced;
+        self.delivered += other.delivered;
+        self.buckets += other.buckets;
+        self.purged += other.purged;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.lag_ms = self.lag_ms.max(other.lag_ms);
+        self.come_back_ms = self.come_back_ms.max(other.come_back_ms);
+    }
 }
 
 impl<K, D, S, C> Tick<'_, K, D, S, C>

@@ -1,9 +1,10 @@
 //! One tick under way: the wheel, then the walk, record by record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use super::together::together;
 use super::{Directory, Tick, Ticked};
 use crate::driver::arming::Timers;
 use crate::driver::entropy::Entropy;
@@ -99,47 +100,92 @@ where
             if timers.is_empty() {
                 return Ok(true);
             }
-            for timer in timers {
-                let now_ms = self.now().as_unix_ms();
-                if timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms) {
-                    // It is of the wheel's next turn, and so are those that were put on top of it.
+            let mut timers = timers.as_slice();
+            while let Some(oldest) = timers.first() {
+                if self.is_of_next_turn(slot, oldest) {
+                    // So are those that were put on top of it.
                     return Ok(true);
                 }
                 if self.ticked.due >= self.tick.limits.records || self.is_late() {
                     return Ok(false);
                 }
-                self.take(&timer, entropy).await?;
+                let batch;
+                (batch, timers) = timers.split_at(self.batch_length(slot, timers));
+                self.take(batch, entropy).await?;
             }
         }
     }
 
-    /// Tells a timer's record, then takes the timer.
-    async fn take(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
+    fn is_of_next_turn(&self, slot: Slot, timer: &Timer) -> bool {
+        let now_ms = self.now().as_unix_ms();
+        timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms)
+    }
+
+    /// How many of a slot's timers are told side by side next: at least one, and each record once.
+    fn batch_length(&self, slot: Slot, timers: &[Timer]) -> usize {
+        let limits = self.tick.limits;
+        let most = limits.at_once.min(limits.records - self.ticked.due).max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut ids = BTreeSet::new();
+        let is_one_more =
+            |timer: &&Timer| ids.insert(timer.id()) && !self.is_of_next_turn(slot, timer);
+        let length = timers.iter().take(most).take_while(is_one_more).count();
+        length.max(1)
+    }
+
+    /// Tells the records of some timers side by side, then takes the timers, the oldest first.
+    async fn take(&mut self, batch: &[Timer], entropy: &mut Entropy) -> Result<(), DriverError> {
+        let (tick, started) = (self.tick, self.started);
+        let tasks = batch.iter().map(|timer| {
+            let mut entropy = entropy.fork();
+            async move {
+                let ticked = Ticked::default();
+                let mut run = Run {
+                    tick,
+                    started,
+                    ticked,
+                };
+                let told = run.tell(timer, &mut entropy).await;
+                (run.ticked, told)
+            }
+        });
+        let told = together(tasks).await;
+        for (ticked, _) in &told {
+            self.ticked.add(ticked);
+        }
+        for (timer, (_, told)) in batch.iter().zip(told) {
+            told?;
+            self.tick.store.remove_timer(timer).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells a timer's record that somebody came by.
+    async fn tell(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
         let now_ms = self.now().as_unix_ms();
         if timer.due_ms() > now_ms {
-            self.set_timer(timer.id(), timer.due_ms(), entropy).await?;
-        } else {
-            self.ticked.due += 1;
-            match self.come_by(timer.id(), entropy).await? {
-                Met::Due => {}
-                Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
-                    // Its holder may be at work, or a tick that died.
-                    self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
-                        .await?;
-                }
-                Met::NotDue(
-                    _,
-                    DueReason::Start
-                    | DueReason::Retry
-                    | DueReason::AttemptTimeout
-                    | DueReason::TotalDeadline
-                    | DueReason::Delivery
-                    | DueReason::Expiry,
-                )
-                | Met::Gone => self.ticked.stale += 1,
-            }
+            return self.set_timer(timer.id(), timer.due_ms(), entropy).await;
         }
-        Ok(self.tick.store.remove_timer(timer).await?)
+        self.ticked.due += 1;
+        match self.come_by(timer.id(), entropy).await? {
+            Met::Due => {}
+            Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
+                // Its holder may be at work, or a tick that died.
+                self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
+                    .await?;
+            }
+            Met::NotDue(
+                _,
+                DueReason::Start
+                | DueReason::Retry
+                | DueReason::AttemptTimeout
+                | DueReason::TotalDeadline
+                | DueReason::Delivery
+                | DueReason::Expiry,
+            )
+            | Met::Gone => self.ticked.stale += 1,
+        }
+        Ok(())
     }
 
     /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least.
