@@ -282,6 +282,30 @@ fn one_call_delivers_each_event_once_at_most() {
     }
 }
 
+/// More has expired than one tick deletes: the next one comes at once, until nothing is left.
+#[test]
+fn ticks_come_back_at_once_while_there_is_more_to_purge() {
+    const RECORDS: u64 = 400;
+    let shop = Shop::new(waiting(700), 4);
+    for key in 0..RECORDS {
+        shop.submit(key);
+    }
+    shop.tick();
+    assert_eq!(shop.memory.count("n/"), 400);
+    shop.pass(25 * 60 * 60 * 1_000);
+    let mut purged = Vec::new();
+    loop {
+        let ticked = shop.tick();
+        purged.push(ticked.purged);
+        if ticked.come_back_ms > 0 {
+            break;
+        }
+    }
+    assert!(purged.len() > 2, "one tick does not do it all: {purged:?}");
+    assert_eq!(purged.iter().sum::<usize>(), 400, "{purged:?}");
+    assert_eq!(shop.memory.count("n/"), 0);
+}
+
 /// A store that is out ends the tick, and the next one goes on.
 #[test]
 fn a_store_that_is_out_ends_the_tick() {

@@ -120,7 +120,7 @@ pub struct Ticked {
     pub unknown: u32,
     /// How long the record that was due for longest had waited, in milliseconds.
     pub lag_ms: u64,
-    /// When to come again, in milliseconds: at once while there is work left, else when the next slot's time has come.
+    /// When to come again, in milliseconds: at once while there is work or expired records left, else when the next slot's time has come.
     pub come_back_ms: u64,
 }
 
@@ -155,7 +155,10 @@ where
         run.walk(is_wheel_done, entropy).await?;
         let phase_ms = (self.clock)().as_unix_ms() % Slot::SHORTEST_MS;
         let mut ticked = run.ticked;
-        ticked.come_back_ms = if is_wheel_done {
+        // A store that takes more records than one tick purges would else fill up.
+        let purge = self.limits.purge;
+        let is_purge_done = ticked.purged < purge.nodes || purge.nodes == 0;
+        ticked.come_back_ms = if is_wheel_done && is_purge_done {
             Slot::SHORTEST_MS - phase_ms
         } else {
             0
