@@ -5,10 +5,10 @@
 //!   some buckets of the walk ───▶ purge, and records that are due ──▶ the same
 //! ```
 //!
-//! A timer is taken after its record was told; some records are told side by side. A tick that dies before leaves the timer to the next one; one that dies
-//! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at
-//! the same timers and share the records: each record is told by several and moved by one, because every move is fenced
-//! by the record's revision.
+//! A timer is taken after its record was told; some records are told side by side. A tick that dies before leaves the
+//! timer to the next one; one that dies in the middle of an attempt leaves a lease, and the next one sets a timer for its
+//! end. Ticks that overlap meet at the same timers and share the records: each record is told by several and moved by
+//! one, because every move is fenced by the record's revision.
 //!
 //! What timers miss, the walk finds: a record that is due is met once its bucket is visited, so within as many ticks as
 //! a round of the buckets takes. Nothing here needs a timer for being right, only for being in time.
@@ -120,7 +120,8 @@ pub struct Ticked {
     pub unknown: u32,
     /// How long the record that was due for longest had waited, in milliseconds.
     pub lag_ms: u64,
-    /// When to come again, in milliseconds: at once while there is work or expired records left, else when the next slot's time has come.
+    /// When to come again, in milliseconds: at once while there is work left, or more to purge, else when the next slot's
+    /// time has come.
     pub come_back_ms: u64,
 }
 

@@ -94,7 +94,7 @@ fn the_event_of_a_forwarded_operation_follows_its_answer() {
         "max_cycles = 5\nevents = [{ on = \"done\", type = \"charge.done\", sink = \"projection\" }]",
     );
     let Setting { client, .. } = &start(&options);
-    let body = r#"{"amount":1000,"currency":"EUR"}"#;
+    let body = r#"{"amount":1000,"currency":"EUR","reference":"a"}"#;
     let answer = client.post("/charge", Some("a"), body);
     assert_eq!(answer.status, 201, "{answer:?}");
     wait_until("the event", SOON, || receiver.seen().len() == 1);
