@@ -28,6 +28,14 @@ pub enum Timers {
 }
 
 impl Timers {
+    /// The same once the caller has relayed, and nobody else is going to.
+    pub(super) const fn once_relayed(self) -> Self {
+        match self {
+            Self::All | Self::CallerRelays => Self::All,
+            Self::Never => Self::Never,
+        }
+    }
+
     /// When somebody has to come by for this deadline; `None` where nobody has to, or somebody is going to.
     fn instant(self, due: Due, now: Timestamp) -> Option<Timestamp> {
         let is_wanted = match due.reason {
@@ -49,11 +57,10 @@ impl Timers {
 
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Sets the timer that a changed record needs.
-    pub(super) async fn arm(&self, left: &Left, entropy: &mut Entropy) {
+    pub(super) async fn arm(&self, timers: Timers, left: &Left, entropy: &mut Entropy) {
         let record = &left.step.record;
         let now = left.step.now;
-        if let Some(at) = self
-            .timers
+        if let Some(at) = timers
             .instant(record.due(), now)
             .filter(|_| left.is_changed)
         {

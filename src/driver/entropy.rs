@@ -20,6 +20,12 @@ impl Entropy {
         Self { seed, counter: 0 }
     }
 
+    /// A stream of its own, for one of several tasks.
+    #[must_use]
+    pub fn fork(&mut self) -> Self {
+        Self::from_seed(self.next_bytes())
+    }
+
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         u64::from_le_bytes(self.next_bytes())

@@ -60,9 +60,26 @@ pub enum Settled {
         record: Box<Record>,
         /// The effect that is left; nothing that the driver could carry out.
         effect: Effect,
+        /// When that was: later than the call began by as long as its attempt took.
+        at: Timestamp,
     },
     /// There is no such record, or its retention is over.
     Gone,
+}
+
+impl Settled {
+    /// Whether the record has an event whose time had come when the call ended: with [`Timers::CallerRelays`] it has no
+    /// timer, and is the caller's to relay.
+    #[must_use]
+    pub fn has_due_event(&self) -> bool {
+        match self {
+            Self::At { record, at, .. } => record
+                .outbox()
+                .due()
+                .is_some_and(|due| due.at.is_reached(*at)),
+            Self::Gone => false,
+        }
+    }
 }
 
 /// A record as a call leaves it in the store.
@@ -75,10 +92,11 @@ pub(super) struct Left {
 }
 
 impl Left {
-    fn settled(self) -> Settled {
+    pub(super) fn settled(self) -> Settled {
         Settled::At {
             record: Box::new(self.step.record),
             effect: self.step.effect,
+            at: self.step.now,
         }
     }
 }
@@ -197,7 +215,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let Some(left) = left else {
             return Settled::Gone;
         };
-        self.arm(&left, entropy).await;
+        self.arm(self.timers, &left, entropy).await;
         left.settled()
     }
 

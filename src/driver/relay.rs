@@ -41,7 +41,8 @@ pub struct Delivered {
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Delivers what is due of the record with this id, one event after the other.
     ///
-    /// Two relays that meet here share the work: each takes the events that the other has not taken.
+    /// Two relays that meet here share the work: each takes the events that the other has not taken. What is left to do
+    /// gets a timer, also with [`Timers::CallerRelays`]: the caller has relayed.
     pub async fn relay<S: Sink>(
         &self,
         id: uuid::Uuid,
@@ -52,11 +53,17 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let Some(node) = self.store.load(id, now.as_unix_ms()).await? else {
             return Ok(Settled::Gone);
         };
-        let left = self.deliver_due(node, sink, now, entropy).await?;
-        Ok(self.settle(left, entropy).await)
+        let Some(left) = self.deliver_due(node, sink, now, entropy).await? else {
+            return Ok(Settled::Gone);
+        };
+        self.arm(self.timers.once_relayed(), &left, entropy).await;
+        Ok(left.settled())
     }
 
     /// [`Operations::relay`] of a node that was read, and without a timer for what is left to do.
+    ///
+    /// Each event is delivered once at most: those that become due meanwhile, a failed one among them, are left. Slow
+    /// receivers and short waits would else keep one call busy for as long as there are attempts.
     pub(super) async fn deliver_due<S: Sink>(
         &self,
         mut node: Node,
@@ -64,35 +71,36 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         mut now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Option<Left>, DriverError> {
+        let began = now;
         let mut is_changed = false;
         for _ in 0..TURNS_MAX {
             let woken = Event::Outbox(OutboxEvent::Woken);
             let Some((started, step)) = self.write(node, woken, now, entropy).await? else {
                 return Ok(None);
             };
-            let Effect::Deliver(start) = &step.effect else {
-                if step.is_changed {
-                    // One was given up; another may be due.
-                    is_changed = true;
-                    node = started;
-                    continue;
+            let is_idle = !step.is_changed;
+            is_changed |= step.is_changed;
+            let (next, step) = if let Effect::Deliver(start) = &step.effect {
+                let Delivered { outcome, ended_at } = deliver(sink, &step, start).await;
+                now = ended_at;
+                let report = report(start, outcome);
+                match self.write(started, report, now, entropy).await? {
+                    Some(next) => next,
+                    None => return Ok(None),
                 }
+            } else {
+                // One was given up, or nothing is due.
+                (started, step)
+            };
+            let due = step.record.outbox().due();
+            if is_idle || !due.is_some_and(|due| due.at.is_reached(began)) {
                 return Ok(Some(Left {
-                    node: started,
+                    node: next,
                     step,
                     is_changed,
                 }));
-            };
-            is_changed = true;
-            let Delivered { outcome, ended_at } = deliver(sink, &step, start).await;
-            now = ended_at;
-            match self
-                .write(started, report(start, outcome), now, entropy)
-                .await?
-            {
-                Some((next, _)) => node = next,
-                None => return Ok(None),
             }
+            node = next;
         }
         Err(DriverError::Contended)
     }

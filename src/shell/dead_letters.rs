@@ -132,7 +132,7 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
     };
     let operations = open.operations(operation, &worker);
     let told = operations.tell_delivery(letter.id, letter.seq, event, now, &mut invocation.entropy);
-    let Settled::At { record, effect } = told.await? else {
+    let Settled::At { record, effect, .. } = told.await? else {
         return Err(NONE);
     };
     match effect {

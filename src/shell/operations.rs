@@ -81,7 +81,8 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     let submission = operations
         .submit(store_identity, origin, now, &mut invocation.entropy)
         .await?;
-    let Settled::At { record, effect } = submission.settled else {
+    let has_due_event = submission.settled.has_due_event();
+    let Settled::At { record, effect, .. } = submission.settled else {
         // The record expired between two looks at it: the next request with its key begins anew.
         return Err(Problem::StoreUnavailable(
             "the record has just expired".to_owned(),
@@ -98,13 +99,12 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
         Turn::Repeat
     };
     let reply = answer(&record, operation, turn, now)?;
-    Ok(with_events(reply, &record, open.config, now))
+    Ok(with_events(reply, &record, open.config, has_due_event))
 }
 
 /// Notes with a reply that its record has events to deliver now, where that is done after the answer.
-fn with_events(mut reply: Reply, record: &Record, config: &Config, now: Timestamp) -> Reply {
-    let due = record.outbox().due();
-    if config.delivery.is_after_answer && due.is_some_and(|due| due.at.is_reached(now)) {
+fn with_events(mut reply: Reply, record: &Record, config: &Config, has_due_event: bool) -> Reply {
+    if config.delivery.is_after_answer && has_due_event {
         let undelivered = Undelivered(record.identity().id);
         reply.extensions_mut().insert(undelivered);
     }
@@ -147,11 +147,12 @@ pub(super) async fn show<K: Kv, O: Outgoing>(
     let now = invocation.now;
     let config = &access.setup.config;
     let (operation, settled) = tell(access, item, head, OperationEvent::Woken, invocation).await?;
+    let has_due_event = settled.has_due_event();
     let Settled::At { record, .. } = settled else {
         return Err(NO_RECORD);
     };
     let reply = shown(&record, operation, StatusCode::OK, now)?;
-    Ok(with_events(reply, &record, config, now))
+    Ok(with_events(reply, &record, config, has_due_event))
 }
 
 /// A record that is to be called off.
@@ -165,14 +166,15 @@ pub(super) async fn cancel<K: Kv, O: Outgoing>(
     let config = &access.setup.config;
     let (operation, settled) =
         tell(access, item, head, OperationEvent::CancelAsked, invocation).await?;
-    let Settled::At { record, effect } = settled else {
+    let has_due_event = settled.has_due_event();
+    let Settled::At { record, effect, .. } = settled else {
         return Err(NO_RECORD);
     };
     if effect == Effect::Refuse(Refusal::AlreadyEnded) {
         return Err(Problem::AlreadyEnded(record.state().name()));
     }
     let reply = shown(&record, operation, StatusCode::OK, now)?;
-    Ok(with_events(reply, &record, config, now))
+    Ok(with_events(reply, &record, config, has_due_event))
 }
 
 /// Tells a client's record what happened. A record of another tenant, or at another path, is none: whether there is one

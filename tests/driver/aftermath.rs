@@ -93,6 +93,8 @@ impl Instance {
             clock: || self.gateway.now(),
             limits: TickLimits {
                 records: 8,
+                // The model executes one call of a client at a time.
+                at_once: 1,
                 work_ms: Millis::from_secs(60),
                 buckets: 4,
                 purge: PurgeLimits {

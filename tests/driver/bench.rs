@@ -229,7 +229,7 @@ impl Bench {
 #[track_caller]
 pub fn at(settled: Settled) -> (Record, Effect) {
     match settled {
-        Settled::At { record, effect } => (*record, effect),
+        Settled::At { record, effect, .. } => (*record, effect),
         Settled::Gone => panic!("the record is there"),
     }
 }

@@ -101,7 +101,7 @@ fn note(
     outside: &Shared,
     told: &std::cell::RefCell<Told>,
 ) {
-    let Settled::At { record, effect } = &submission.settled else {
+    let Settled::At { record, effect, .. } = &submission.settled else {
         outside
             .borrow_mut()
             .violate(format!("key {key} is gone within its retention"));

@@ -15,6 +15,7 @@
 mod model;
 
 mod aftermath;
+mod batches;
 mod bench;
 mod client;
 mod memory;

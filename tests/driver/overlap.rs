@@ -83,7 +83,11 @@ fn tick(
                 directory: &*instances,
                 sink: &instances.outer,
                 clock: || instances.outer.now(),
-                limits: TickLimits::default(),
+                limits: TickLimits {
+                    // The model executes one call of a client at a time.
+                    at_once: 1,
+                    ..TickLimits::default()
+                },
             };
             let ticked = tick.run(&mut entropy).await.expect("the store works");
             told.borrow_mut().push(ticked);

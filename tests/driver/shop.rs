@@ -32,8 +32,12 @@ pub struct Outer {
     pub receiver_is_up: Cell<bool>,
     /// What an upstream that is down asks for.
     pub hint: Cell<Option<Millis>>,
-    /// Whether a success leaves an event.
+    /// Whether a success leaves events.
     pub has_events: bool,
+    /// How many it leaves then.
+    pub events: usize,
+    /// How long a delivery takes.
+    pub delivery_takes_ms: Cell<u64>,
     /// How often it was called, by second.
     pub calls: RefCell<BTreeMap<u64, u32>>,
     pub received: RefCell<BTreeSet<String>>,
@@ -49,6 +53,8 @@ impl Outer {
             receiver_is_up: Cell::new(true),
             hint: Cell::new(None),
             has_events: false,
+            events: 1,
+            delivery_takes_ms: Cell::new(0),
             calls: RefCell::default(),
             received: RefCell::default(),
             deliveries: Cell::new(0),
@@ -67,7 +73,7 @@ impl Upstream for Outer {
         self.now_ms.set(self.now_ms.get() + self.takes_ms.get());
         let outcome = if self.is_up.get() {
             let drafts = if self.has_events {
-                vec![draft("charge.made")]
+                vec![draft("charge.made"); self.events]
             } else {
                 Vec::new()
             };
@@ -99,6 +105,8 @@ impl Upstream for Outer {
 impl Sink for Outer {
     async fn deliver(&self, record: &Record, delivery: &Delivery, _: &DeliveryStart) -> Delivered {
         self.deliveries.set(self.deliveries.get() + 1);
+        self.now_ms
+            .set(self.now_ms.get() + self.delivery_takes_ms.get());
         let outcome = if self.receiver_is_up.get() {
             let id = delivery.event_id(record.identity().id);
             self.received.borrow_mut().insert(id);
@@ -173,6 +181,13 @@ impl Shop {
     }
 
     pub fn submit(&self, key: u64) -> Record {
+        match self.try_submit(key) {
+            Settled::At { record, .. } => *record,
+            Settled::Gone => panic!("a new record is there"),
+        }
+    }
+
+    pub fn try_submit(&self, key: u64) -> Settled {
         let mut entropy = self.entropy.borrow_mut();
         let now = self.world.now();
         let identity = Identity::of_key(&[0; 32], "charge", &format!("key-{key}"));
@@ -180,10 +195,7 @@ impl Shop {
         let submission = run(self
             .operations()
             .submit(identity, origin, now, &mut entropy));
-        match submission.expect("the store works").settled {
-            Settled::At { record, .. } => *record,
-            Settled::Gone => panic!("a new record is there"),
-        }
+        submission.expect("the store works").settled
     }
 
     pub fn tick(&self) -> Ticked {

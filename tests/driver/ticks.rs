@@ -51,6 +51,23 @@ fn what_a_call_costs_depends_on_what_it_leaves_to_the_ticks() {
     }
 }
 
+/// Whoever is to relay an event is told so, however long the attempt took that brought it about: nobody else will.
+#[test]
+fn what_has_no_timer_is_the_caller_s_to_relay() {
+    for (has_events, takes_ms) in [(false, 300), (true, 0), (true, 1), (true, 3_000)] {
+        let mut shop = Shop::new(waiting(700), 4);
+        shop.timers = Timers::CallerRelays;
+        shop.world.has_events = has_events;
+        shop.world.takes_ms.set(takes_ms);
+        let settled = shop.try_submit(1);
+        assert_eq!(
+            (settled.has_due_event(), shop.memory.count("t/")),
+            (has_events, 0),
+            "after {takes_ms} ms"
+        );
+    }
+}
+
 #[test]
 fn a_tick_runs_a_retry_within_a_second_of_its_time() {
     let shop = Shop::new(waiting(1_300), 4);
@@ -164,6 +181,8 @@ fn a_tick_that_is_spent_leaves_nothing_behind() {
 fn a_tick_begins_nothing_once_its_time_is_over() {
     let mut shop = Shop::new(waiting(700), 4);
     shop.limits.work_ms = Millis::new(250);
+    shop.limits.at_once = 1;
+    shop.limits.buckets = 0;
     shop.world.is_up.set(false);
     for key in 0..10 {
         shop.submit(key);
@@ -180,6 +199,37 @@ fn a_tick_begins_nothing_once_its_time_is_over() {
     assert_eq!((done, shop.memory.count("t/")), (vec![3, 3, 3, 1], 0));
 }
 
+/// What has no timer is found also while the wheel is always late: slow attempts in plenty, each of which takes more than
+/// the whole tick may.
+#[test]
+fn a_wheel_that_is_always_late_does_not_keep_the_walk_from_moving() {
+    let mut shop = Shop::new(waiting(700), 4);
+    shop.limits.work_ms = Millis::new(250);
+    shop.limits.at_once = 1;
+    shop.world.is_up.set(false);
+    shop.timers = Timers::Never;
+    let lost: Vec<_> = (0..3).map(|key| shop.submit(key).identity().id).collect();
+    shop.timers = Timers::All;
+    shop.pass(1);
+    for key in 3..40 {
+        shop.submit(key);
+    }
+    shop.world.takes_ms.set(300);
+    shop.pass(1_000);
+    for ticks in 1..=3 {
+        let ticked = shop.tick();
+        assert_eq!(
+            (ticked.due, ticked.found, ticked.come_back_ms),
+            (1, 1, 0),
+            "{ticked:?}"
+        );
+        let moved = lost
+            .iter()
+            .filter(|id| shop.record(**id).progress().attempts == 2);
+        assert_eq!(moved.count(), ticks);
+    }
+}
+
 /// Short ticks may follow any request: when nothing is due they write nothing.
 #[test]
 fn a_tick_without_a_walk_writes_nothing_when_nothing_is_due() {
@@ -192,6 +242,68 @@ fn a_tick_without_a_walk_writes_nothing_when_nothing_is_due() {
         let (_, (reads, writes)) = shop.memory.cost(|| shop.tick());
         assert!(reads < 70 && writes == 0, "{reads} reads, {writes} writes");
     }
+}
+
+/// Four events for a receiver that hangs, each due again before the round is over: whoever comes by delivers each once,
+/// and sets the timer for whoever comes next.
+#[test]
+fn one_call_delivers_each_event_once_at_most() {
+    for timers in [Timers::All, Timers::CallerRelays] {
+        let mut shop = Shop::new(waiting(700), 4);
+        shop.timers = timers;
+        shop.limits.buckets = 0;
+        shop.world.has_events = true;
+        shop.world.events = 4;
+        shop.world.receiver_is_up.set(false);
+        shop.world.delivery_takes_ms.set(3_000);
+        let id = shop.submit(1).identity().id;
+        let (now, mut expected) = (shop.world.now(), 0);
+        if timers == Timers::CallerRelays {
+            let relayed =
+                run(shop
+                    .operations()
+                    .relay(id, &shop.world, now, &mut shop.entropy.borrow_mut()));
+            assert!(relayed.is_ok(), "{relayed:?}");
+            expected += 4;
+            assert_eq!(shop.world.deliveries.get(), expected);
+        }
+        for _ in 0..3 {
+            assert_eq!(shop.memory.count("t/"), 1, "{timers:?}");
+            shop.pass(1_000);
+            let ticked = shop.tick();
+            expected += 4;
+            assert_eq!(
+                (ticked.due, ticked.advanced, ticked.failed),
+                (1, 1, 0),
+                "{timers:?}: {ticked:?}"
+            );
+            assert_eq!(shop.world.deliveries.get(), expected, "{timers:?}");
+        }
+    }
+}
+
+/// More has expired than one tick deletes: the next one comes at once, until nothing is left.
+#[test]
+fn ticks_come_back_at_once_while_there_is_more_to_purge() {
+    const RECORDS: u64 = 400;
+    let shop = Shop::new(waiting(700), 4);
+    for key in 0..RECORDS {
+        shop.submit(key);
+    }
+    shop.tick();
+    assert_eq!(shop.memory.count("n/"), 400);
+    shop.pass(25 * 60 * 60 * 1_000);
+    let mut purged = Vec::new();
+    loop {
+        let ticked = shop.tick();
+        purged.push(ticked.purged);
+        if ticked.come_back_ms > 0 {
+            break;
+        }
+    }
+    assert!(purged.len() > 2, "one tick does not do it all: {purged:?}");
+    assert_eq!(purged.iter().sum::<usize>(), 400, "{purged:?}");
+    assert_eq!(shop.memory.count("n/"), 0);
 }
 
 /// A store that is out ends the tick, and the next one goes on.
@@ -300,11 +412,24 @@ fn an_operation_that_is_not_known_is_left_alone() {
         "{ticked:?}"
     );
     assert_eq!(shop.record(id), before);
+    // However many they are, the walk neither comes by for one nor sets a timer.
+    shop.world.is_up.set(false);
+    for key in 2..5 {
+        shop.submit(key);
+    }
+    shop.pass(1_000);
+    let mut limits = shop.limits;
+    limits.records = 8;
+    let tick = reprise::driver::Tick { limits, ..tick };
+    run(tick.run(&mut shop.entropy.borrow_mut())).expect("the store works");
+    let ticked = run(tick.run(&mut shop.entropy.borrow_mut())).expect("the store works");
+    assert_eq!((ticked.due, ticked.found, ticked.unknown), (0, 0, 4));
+    assert_eq!(shop.memory.count("t/"), 0);
     // Whoever knows it moves it on: the walk finds it.
     shop.world.is_up.set(true);
     assert_eq!(
         (shop.tick().found, shop.world.now_ms.get() - START_MS),
-        (1, 1_000)
+        (4, 2_000)
     );
 }
 

@@ -5,10 +5,10 @@
 //!   some buckets of the walk ───▶ purge, and records that are due ──▶ the same
 //! ```
 //!
-//! A timer is taken after its record was told. A tick that dies before leaves the timer to the next one; one that dies
-//! in the middle of an attempt leaves a lease, and the next one sets a timer for its end. Ticks that overlap meet at
-//! the same timers and share the records: each record is told by several and moved by one, because every move is fenced
-//! by the record's revision.
+//! A timer is taken after its record was told; some records are told side by side. A tick that dies before leaves the
+//! timer to the next one; one that dies in the middle of an attempt leaves a lease, and the next one sets a timer for its
+//! end. Ticks that overlap meet at the same timers and share the records: each record is told by several and moved by
+//! one, because every move is fenced by the record's revision.
 //!
 //! What timers miss, the walk finds: a record that is due is met once its bucket is visited, so within as many ticks as
 //! a round of the buckets takes. Nothing here needs a timer for being right, only for being in time.
@@ -16,6 +16,7 @@
 //! A record that cannot be moved is counted and left; a store that is out ends the tick.
 
 mod run;
+mod together;
 
 use super::act::Upstream;
 use super::entropy::Entropy;
@@ -51,6 +52,9 @@ pub struct Parts<'a, U> {
 pub struct TickLimits {
     /// Timers to take. The walk moves an eighth of as many records, so that timers in plenty never hold it up.
     pub records: u32,
+    /// Records that timers are told for side by side: those that wait for a slow upstream or receiver hold up few
+    /// others.
+    pub at_once: u32,
     /// No slot and no record is begun once this time is over. What was begun is finished, which takes one attempt and
     /// one delivery for each of the record's events at most.
     pub work_ms: Millis,
@@ -66,6 +70,8 @@ impl Default for TickLimits {
     fn default() -> Self {
         Self {
             records: 256,
+            // As many requests as an instance serves at a time.
+            at_once: 16,
             work_ms: Millis::from_secs(5),
             buckets: 64,
             purge: PurgeLimits {
@@ -114,8 +120,26 @@ pub struct Ticked {
     pub unknown: u32,
     /// How long the record that was due for longest had waited, in milliseconds.
     pub lag_ms: u64,
-    /// When to come again, in milliseconds: at once while there is work left, else when the next slot's time has come.
+    /// When to come again, in milliseconds: at once while there is work left, or more to purge, else when the next slot's
+    /// time has come.
     pub come_back_ms: u64,
+}
+
+impl Ticked {
+    /// Adds what was done for one record.
+    fn add(&mut self, other: &Self) {
+        self.due += other.due;
+        self.stale += other.stale;
+        self.found += other.found;
+        self.advanced += other.advanced;
+        self.delivered += other.delivered;
+        self.buckets += other.buckets;
+        self.purged += other.purged;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.lag_ms = self.lag_ms.max(other.lag_ms);
+        self.come_back_ms = self.come_back_ms.max(other.come_back_ms);
+    }
 }
 
 impl<K, D, S, C> Tick<'_, K, D, S, C>
@@ -132,7 +156,10 @@ where
         run.walk(is_wheel_done, entropy).await?;
         let phase_ms = (self.clock)().as_unix_ms() % Slot::SHORTEST_MS;
         let mut ticked = run.ticked;
-        ticked.come_back_ms = if is_wheel_done {
+        // A store that takes more records than one tick purges would else fill up.
+        let purge = self.limits.purge;
+        let is_purge_done = ticked.purged < purge.nodes || purge.nodes == 0;
+        ticked.come_back_ms = if is_wheel_done && is_purge_done {
             Slot::SHORTEST_MS - phase_ms
         } else {
             0

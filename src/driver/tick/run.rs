@@ -1,9 +1,10 @@
 //! One tick under way: the wheel, then the walk, record by record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use super::together::together;
 use super::{Directory, Tick, Ticked};
 use crate::driver::arming::Timers;
 use crate::driver::entropy::Entropy;
@@ -19,6 +20,16 @@ pub(super) struct Run<'a, K, D, S, C> {
     tick: &'a Tick<'a, K, D, S, C>,
     started: Timestamp,
     pub(super) ticked: Ticked,
+}
+
+/// What the walk has seen of a record.
+enum Seen {
+    /// It is due, since this time.
+    Due(Timestamp),
+    /// Its operation is none of this instance's. It stays as it is, so it takes nothing of what a tick may do.
+    Unknown,
+    /// It cannot be read.
+    Broken,
 }
 
 /// What became of a record that a tick came by for.
@@ -54,6 +65,13 @@ where
         self.now().since(self.started) >= self.tick.limits.work_ms
     }
 
+    /// Whether the walk, which has found what it found at `found_at`, may begin no more records. It has an eighth of the
+    /// tick's time to itself: a wheel that is always late must not keep it from what only the walk finds.
+    fn is_walk_late(&self, found_at: Timestamp) -> bool {
+        let share_ms = self.tick.limits.work_ms.get() / 8;
+        self.is_late() && self.now().since(found_at).get() >= share_ms.max(1)
+    }
+
     /// Empties the slots whose time has come. Answers whether none is left.
     pub(super) async fn turn_wheel(&mut self, entropy: &mut Entropy) -> Result<bool, DriverError> {
         let store = self.tick.store;
@@ -82,50 +100,95 @@ where
             if timers.is_empty() {
                 return Ok(true);
             }
-            for timer in timers {
-                let now_ms = self.now().as_unix_ms();
-                if timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms) {
-                    // It is of the wheel's next turn, and so are those that were put on top of it.
+            let mut timers = timers.as_slice();
+            while let Some(oldest) = timers.first() {
+                if self.is_of_next_turn(slot, oldest) {
+                    // So are those that were put on top of it.
                     return Ok(true);
                 }
                 if self.ticked.due >= self.tick.limits.records || self.is_late() {
                     return Ok(false);
                 }
-                self.take(&timer, entropy).await?;
+                let batch;
+                (batch, timers) = timers.split_at(self.batch_length(slot, timers));
+                self.take(batch, entropy).await?;
             }
         }
     }
 
-    /// Tells a timer's record, then takes the timer.
-    async fn take(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
+    fn is_of_next_turn(&self, slot: Slot, timer: &Timer) -> bool {
+        let now_ms = self.now().as_unix_ms();
+        timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms)
+    }
+
+    /// How many of a slot's timers are told side by side next: at least one, and each record once.
+    fn batch_length(&self, slot: Slot, timers: &[Timer]) -> usize {
+        let limits = self.tick.limits;
+        let most = limits.at_once.min(limits.records - self.ticked.due).max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut ids = BTreeSet::new();
+        let is_one_more =
+            |timer: &&Timer| ids.insert(timer.id()) && !self.is_of_next_turn(slot, timer);
+        let length = timers.iter().take(most).take_while(is_one_more).count();
+        length.max(1)
+    }
+
+    /// Tells the records of some timers side by side, then takes the timers, the oldest first.
+    async fn take(&mut self, batch: &[Timer], entropy: &mut Entropy) -> Result<(), DriverError> {
+        let (tick, started) = (self.tick, self.started);
+        let tasks = batch.iter().map(|timer| {
+            let mut entropy = entropy.fork();
+            async move {
+                let ticked = Ticked::default();
+                let mut run = Run {
+                    tick,
+                    started,
+                    ticked,
+                };
+                let told = run.tell(timer, &mut entropy).await;
+                (run.ticked, told)
+            }
+        });
+        let told = together(tasks).await;
+        for (ticked, _) in &told {
+            self.ticked.add(ticked);
+        }
+        for (timer, (_, told)) in batch.iter().zip(told) {
+            told?;
+            self.tick.store.remove_timer(timer).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells a timer's record that somebody came by.
+    async fn tell(&mut self, timer: &Timer, entropy: &mut Entropy) -> Result<(), DriverError> {
         let now_ms = self.now().as_unix_ms();
         if timer.due_ms() > now_ms {
-            self.set_timer(timer.id(), timer.due_ms(), entropy).await?;
-        } else {
-            self.ticked.due += 1;
-            match self.come_by(timer.id(), entropy).await? {
-                Met::Due => {}
-                Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
-                    // Its holder may be at work, or a tick that died.
-                    self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
-                        .await?;
-                }
-                Met::NotDue(
-                    _,
-                    DueReason::Start
-                    | DueReason::Retry
-                    | DueReason::AttemptTimeout
-                    | DueReason::TotalDeadline
-                    | DueReason::Delivery
-                    | DueReason::Expiry,
-                )
-                | Met::Gone => self.ticked.stale += 1,
-            }
+            return self.set_timer(timer.id(), timer.due_ms(), entropy).await;
         }
-        Ok(self.tick.store.remove_timer(timer).await?)
+        self.ticked.due += 1;
+        match self.come_by(timer.id(), entropy).await? {
+            Met::Due => {}
+            Met::NotDue(lease_end, DueReason::LeaseEnd | DueReason::DeliveryLeaseEnd) => {
+                // Its holder may be at work, or a tick that died.
+                self.set_timer(timer.id(), lease_end.as_unix_ms(), entropy)
+                    .await?;
+            }
+            Met::NotDue(
+                _,
+                DueReason::Start
+                | DueReason::Retry
+                | DueReason::AttemptTimeout
+                | DueReason::TotalDeadline
+                | DueReason::Delivery
+                | DueReason::Expiry,
+            )
+            | Met::Gone => self.ticked.stale += 1,
+        }
+        Ok(())
     }
 
-    /// Visits the next buckets of the walk: purges them, and moves the records that are due.
+    /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least.
     ///
     /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
     /// wheel holds timers that were not taken, since those may be theirs.
@@ -141,16 +204,11 @@ where
         let now = self.now();
         let buckets = store.take_buckets(limits.buckets, entropy).await?;
         // A bucket may be read more than once, and then tells the same records again.
-        let mut found: BTreeMap<Uuid, Option<Timestamp>> = BTreeMap::new();
+        let mut found: BTreeMap<Uuid, Seen> = BTreeMap::new();
         let visit = |node: &Node| {
             let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
-            match is_unfinished.then(|| stored::decode(node.payload())) {
-                None => {}
-                Some(Err(_)) => drop(found.insert(node.id(), None)),
-                Some(Ok(record)) => {
-                    let due = Some(record.due().at).filter(|at| at.is_reached(now));
-                    found.extend(due.map(|at| (node.id(), Some(at))));
-                }
+            if let Some(seen) = is_unfinished.then(|| self.seen(node, now)).flatten() {
+                found.insert(node.id(), seen);
             }
         };
         let purged = store
@@ -159,18 +217,48 @@ where
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;
         self.ticked.failed += purged.failed;
-        let mut share = (limits.records / 8).max(1);
-        for (id, due) in found {
-            let Some(due) = due else {
-                self.ticked.failed += 1;
-                continue;
-            };
-            if share > 0 && !self.is_late() {
+        self.move_found(found, is_wheel_done, entropy).await
+    }
+
+    /// What there is to say of an unfinished record; `None` where nothing is due.
+    fn seen(&self, node: &Node, now: Timestamp) -> Option<Seen> {
+        let Ok(record) = stored::decode(node.payload()) else {
+            return Some(Seen::Broken);
+        };
+        let due = record.due().at;
+        if !due.is_reached(now) {
+            return None;
+        }
+        let parts = self.tick.directory.find(&record.identity().operation);
+        Some(parts.map_or(Seen::Unknown, |_| Seen::Due(due)))
+    }
+
+    /// Moves what the walk has found, as far as its share goes.
+    async fn move_found(
+        &mut self,
+        found: BTreeMap<Uuid, Seen>,
+        is_wheel_done: bool,
+        entropy: &mut Entropy,
+    ) -> Result<(), DriverError> {
+        let found_at = self.now();
+        let mut due = Vec::new();
+        for (id, seen) in found {
+            match seen {
+                Seen::Due(at) => due.push((at, id)),
+                Seen::Unknown => self.ticked.unknown += 1,
+                Seen::Broken => self.ticked.failed += 1,
+            }
+        }
+        // Whatever has waited longest goes first.
+        due.sort_unstable();
+        let mut share = (self.tick.limits.records / 8).max(1);
+        for (at, id) in due {
+            if share > 0 && !self.is_walk_late(found_at) {
                 share -= 1;
                 let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
                 self.ticked.found += u32::from(is_found);
             } else if is_wheel_done {
-                self.set_timer(id, due.as_unix_ms(), entropy).await?;
+                self.set_timer(id, at.as_unix_ms(), entropy).await?;
             }
         }
         Ok(())
@@ -244,7 +332,7 @@ where
             let delivered = deliveries(&left.step.record).saturating_sub(deliveries(before));
             self.ticked.delivered += u32::try_from(delivered).unwrap_or(u32::MAX);
             self.ticked.advanced += u32::from(left.is_changed);
-            operations.arm(&left, entropy).await;
+            operations.arm(Timers::All, &left, entropy).await;
         }
         Ok(())
     }

@@ -85,6 +85,21 @@ fn an_order_reaches_the_read_model_once_without_anybody_asking_again() {
     );
 }
 
+/// An attempt takes its time, and its event is of its end: nobody ticks here, so only the answer can be followed by it.
+#[test]
+fn the_event_of_a_forwarded_operation_follows_its_answer() {
+    let receiver = Upstream::start(|_, _| Sent::new(204, &[], b""));
+    let options = with_sink(&receiver).edit(
+        "max_cycles = 5",
+        "max_cycles = 5\nevents = [{ on = \"done\", type = \"charge.done\", sink = \"projection\" }]",
+    );
+    let Setting { client, .. } = &start(&options);
+    let body = r#"{"amount":1000,"currency":"EUR","reference":"a"}"#;
+    let answer = client.post("/charge", Some("a"), body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    wait_until("the event", SOON, || receiver.seen().len() == 1);
+}
+
 #[test]
 fn a_sink_is_sent_a_signed_cloudevent_under_one_id_with_a_fresh_signature_each_time() {
     let receiver =
