@@ -287,10 +287,10 @@ impl Outgoing for SpinOutgoing {
     }
 }
 
-/// Makes a call and reads the response, unless it is too large.
+/// Makes a call and reads the response, unless it is too large or its head is enough.
 async fn call_whole(
     request: http::Request<Vec<u8>>,
-    bytes_max: usize,
+    bytes_max: Option<usize>,
 ) -> Result<Answered, CallError> {
     let request = request.map(|body| Full::new(Bytes::from(body)));
     let response = spin_sdk::http::send(request).await.map_err(call_error)?;
@@ -304,6 +304,9 @@ async fn call_whole(
         status: head.status,
         headers: head.headers.clone(),
         body,
+    };
+    let Some(bytes_max) = bytes_max else {
+        return Ok(answered(too_large(0)));
     };
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
