@@ -98,11 +98,13 @@ fn world() -> World<SpinKv, SpinOutgoing> {
     }
 }
 
+/// How much is read of a body that is of no use, and for how long.
+const USELESS_BYTES_MAX: usize = 64 * 1_024;
+const USELESS_DEADLINE: Duration = Duration::from_millis(250);
+
 /// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what
 /// stays unread when the answer leaves would cost the client its connection, and perhaps the answer.
 async fn read(body: IncomingRequestBody, bytes_max: Option<usize>) -> RequestBody {
-    const USELESS_BYTES_MAX: usize = 64 * 1_024;
-    const USELESS_DEADLINE: Duration = Duration::from_millis(250);
     let (bytes_max, deadline) = match bytes_max {
         Some(bytes_max) => (bytes_max, Duration::from_secs(BODY_DEADLINE_S)),
         None => (USELESS_BYTES_MAX, USELESS_DEADLINE),
@@ -306,6 +308,11 @@ async fn call_whole(
         body,
     };
     let Some(bytes_max) = bytes_max else {
+        spawn(async move {
+            // What stays unread costs the connection, and its other side whatever it was about to do after its answer.
+            let rest = Limited::new(body, USELESS_BYTES_MAX).collect();
+            let _ = select(pin!(rest), pin!(sleep(USELESS_DEADLINE))).await;
+        });
         return Ok(answered(too_large(0)));
     };
     let mut bytes = Vec::new();
