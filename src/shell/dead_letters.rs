@@ -20,6 +20,7 @@ use crate::machine::{
 };
 use http::StatusCode;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// The path of all of them.
@@ -93,10 +94,11 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
     let first = from.min(total);
     let count = PAGE_BUCKETS.min(total - first);
     let mut dead_letters: Vec<Shown> = Vec::new();
+    let mut known = BTreeSet::new();
     let show = |node: &Node| {
         // A chain that changes under the walk is read again, and shows the same records once more.
-        let is_known = dead_letters.iter().any(|letter| letter.record == node.id());
-        if !is_known && node.is_live(invocation.now.as_unix_ms()) && !is_done_event(node) {
+        let is_new = known.insert(node.id());
+        if is_new && node.is_live(invocation.now.as_unix_ms()) && !is_done_event(node) {
             // A record that cannot be read is a tick's to count.
             if let Ok(record) = stored::decode(node.payload()) {
                 let deliveries = record.outbox().deliveries().iter();

@@ -19,8 +19,9 @@ pub trait Outgoing {
 pub struct CallLimits {
     /// When it is over, whatever has come until then.
     pub until: Timestamp,
-    /// The largest response body that is read.
-    pub response_bytes_max: usize,
+    /// The largest response body that is read. `None` when the head says all: then no body is waited for, nor may one that
+    /// breaks off undo what the head has said.
+    pub response_bytes_max: Option<usize>,
 }
 
 /// What came of a call.

@@ -16,9 +16,6 @@ use crate::webhook::{CloudEvent, Message, is_disabled_by, outcome_of, seal};
 use http::header::{CONTENT_LENGTH, HeaderValue};
 use http::{Method, Request};
 
-/// What is read of a receiver's answer. It says nothing that is of interest.
-const ANSWER_BYTES_MAX: usize = 16 * 1_024;
-
 /// Who delivers events.
 pub(super) struct Postman<'a, K, O> {
     pub(super) store: &'a Store<K>,
@@ -50,7 +47,8 @@ impl<K: Kv, O: Outgoing> Sink for Postman<'_, K, O> {
         };
         let limits = CallLimits {
             until: start.until.at,
-            response_bytes_max: ANSWER_BYTES_MAX,
+            // A receiver has the event by its status; one that then hangs on is not to be sent it again.
+            response_bytes_max: None,
         };
         let called = self.outgoing.call(request(sink, message), limits).await;
         if let Ok(answered) = &called.end

@@ -12,10 +12,11 @@ use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::{LimitError, Timestamp};
+use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use spin_sdk::http::{FromRequest as _, IntoResponse, Request};
 use spin_sdk::time::sleep;
 use spin_sdk::wasip3::clocks::system_clock;
@@ -26,7 +27,6 @@ use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::spawn;
 use spin_sdk::{key_value, variables};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -120,22 +120,49 @@ fn world() -> World<SpinKv, SpinOutgoing> {
     }
 }
 
+/// How much is read of a body that is of no use, and for how long.
+const USELESS_BYTES_MAX: usize = 64 * 1_024;
+const USELESS_DEADLINE: Duration = Duration::from_millis(250);
+
 /// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what
 /// stays unread when the answer leaves would cost the client its connection, and perhaps the answer.
-async fn read(body: IncomingRequestBody, bytes_max: Option<usize>) -> RequestBody {
-    const USELESS_BYTES_MAX: usize = 64 * 1_024;
-    const USELESS_DEADLINE: Duration = Duration::from_millis(250);
+async fn read(mut body: IncomingRequestBody, bytes_max: Option<usize>) -> RequestBody {
     let (bytes_max, deadline) = match bytes_max {
         Some(bytes_max) => (bytes_max, Duration::from_secs(BODY_DEADLINE_S)),
         None => (USELESS_BYTES_MAX, USELESS_DEADLINE),
     };
-    let collected = Limited::new(body, bytes_max).collect();
+    let collected = collect(&mut body, bytes_max);
     match select(pin!(collected), pin!(sleep(deadline))).await {
-        Either::Left((Ok(body), _)) => RequestBody::Whole(body.to_bytes().to_vec()),
-        Either::Left((Err(error), _)) if error.is::<LengthLimitError>() => RequestBody::TooLarge,
+        Either::Left((Ok(Collected::Whole(bytes)), _)) => RequestBody::Whole(bytes),
+        Either::Left((Ok(Collected::TooLarge(_)), _)) => RequestBody::TooLarge,
         Either::Left((Err(_), _)) => RequestBody::Broken,
         Either::Right(((), _)) => RequestBody::Late,
     }
+}
+
+/// What was read of a body.
+enum Collected {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// So many bytes, which is more than may be read.
+    TooLarge(usize),
+}
+
+/// Reads a body of at most this many bytes.
+async fn collect<B>(body: &mut B, bytes_max: usize) -> Result<Collected, B::Error>
+where
+    B: BodyExt<Data = Bytes> + Unpin,
+{
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            if bytes.len() + data.len() > bytes_max {
+                return Ok(Collected::TooLarge(bytes.len() + data.len()));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(Collected::Whole(bytes))
 }
 
 /// The app of this instance. The first request sets it up; should that fail for a reason that may pass, the next one
@@ -168,7 +195,7 @@ async fn set_up() -> Result<Result<Setup, String>, String> {
 }
 
 async fn settle(draft: Draft) -> Result<Result<Config, String>, String> {
-    let mut values = BTreeMap::new();
+    let mut values = Sorted::new();
     for name in draft.variables() {
         match variables::get(name).await {
             Ok(value) => drop(values.insert(name.clone(), value)),
@@ -243,7 +270,8 @@ async fn in_time<T>(call: impl Future<Output = Result<T, key_value::Error>>) -> 
         Either::Left((Ok(value), _)) => Ok(value),
         Either::Left((Err(failure), _)) => Err(KvError(failure.to_string())),
         Either::Right(((), _)) => Err(KvError(format!(
-            "the store did not answer within {CALL_DEADLINE:?}"
+            "the store did not answer within {} s",
+            CALL_DEADLINE.as_secs()
         ))),
     }
 }
@@ -309,10 +337,10 @@ impl Outgoing for SpinOutgoing {
     }
 }
 
-/// Makes a call and reads the response, unless it is too large.
+/// Makes a call and reads the response, unless it is too large or its head is enough.
 async fn call_whole(
     request: http::Request<Vec<u8>>,
-    bytes_max: usize,
+    bytes_max: Option<usize>,
 ) -> Result<Answered, CallError> {
     let request = request.map(|body| Full::new(Bytes::from(body)));
     let response = spin_sdk::http::send(request)
@@ -328,20 +356,23 @@ async fn call_whole(
         headers: head.headers.clone(),
         body,
     };
+    let Some(bytes_max) = bytes_max else {
+        spawn(async move {
+            // What stays unread costs the connection, and its other side whatever it was about to do after its answer.
+            let rest = collect(&mut body, USELESS_BYTES_MAX);
+            let _ = select(pin!(rest), pin!(sleep(USELESS_DEADLINE))).await;
+        });
+        return Ok(answered(too_large(0)));
+    };
     if length.is_some_and(|length| length > bytes_max as u64) {
         // What will not be kept is not waited for.
         return Ok(answered(too_large(0)));
     }
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| CallError::BrokenOff(error.to_string()))?;
-        if let Ok(data) = frame.into_data() {
-            if bytes.len() + data.len() > bytes_max {
-                return Ok(answered(too_large(bytes.len() + data.len())));
-            }
-            bytes.extend_from_slice(&data);
-        }
-    }
+    let collected = collect(&mut body, bytes_max).await;
+    let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
+        Collected::Whole(bytes) => bytes,
+        Collected::TooLarge(read) => return Ok(answered(too_large(read))),
+    };
     if length.is_some_and(|length| length != bytes.len() as u64) {
         return Err(CallError::BrokenOff(format!(
             "the response broke off after {} bytes",

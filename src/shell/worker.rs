@@ -149,7 +149,7 @@ impl<O: Outgoing> Upstream for Worker<'_, O> {
         }
         let limits = CallLimits {
             until: start.until.at,
-            response_bytes_max: self.operation.response_bytes_max,
+            response_bytes_max: Some(self.operation.response_bytes_max),
         };
         let called = self.outgoing.call(request, limits).await;
         Attempted {

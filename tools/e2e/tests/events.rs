@@ -147,6 +147,23 @@ fn a_sink_is_sent_a_signed_cloudevent_under_one_id_with_a_fresh_signature_each_t
     assert!(seen[0].header("webhook-timestamp") <= seen[1].header("webhook-timestamp"));
 }
 
+/// The status is the receiver's word. A body that never ends, or breaks off, does not take it back.
+#[test]
+fn an_event_that_was_taken_is_not_sent_again_because_of_the_answer_s_body() {
+    let receiver = Upstream::start(|_, _| Sent::new(200, &[], b"{\"ok\":true}").cut(3));
+    let Setting { client, .. } = &start(&with_sink(&receiver));
+    for key in ["a", "b"] {
+        order(client, key, 7, 1);
+    }
+    wait_until("both deliveries", SOON, || receiver.seen().len() >= 2);
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(600));
+        operate(client, "POST", "/-/tick");
+    }
+    assert_eq!(receiver.seen().len(), 2);
+    assert_eq!(dead_letters(client), Vec::<Value>::new());
+}
+
 #[test]
 fn a_dead_letter_is_listed_replayed_and_dropped() {
     let receiver =
