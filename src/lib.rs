@@ -2,6 +2,7 @@
 //! from that record or moves it on.
 //!
 //! The parts, each of which knows only those above it:
+//! - [`sorted`] and [`json`] are what all others are written with.
 //! - [`machine`] decides. It is pure: arguments are all it knows.
 //! - [`webhook`] is how an event looks on its way: CloudEvents, signed as Standard Webhooks are. It is pure too.
 //! - [`driver`] keeps records in a key-value store, exclusively and crash-safe, over one small trait.
@@ -14,6 +15,8 @@ pub mod config;
 pub mod content;
 pub mod driver;
 pub mod handler;
+pub mod json;
 pub mod machine;
 pub mod shell;
+pub mod sorted;
 pub mod webhook;

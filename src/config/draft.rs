@@ -6,7 +6,7 @@
 
 use super::file::{self, Node};
 use super::{Config, ConfigError};
-use std::collections::BTreeSet;
+use crate::sorted::Sorted;
 use std::fmt;
 
 /// The largest file that is read, in bytes: many times the reference file. It bounds how much of anything a
@@ -16,18 +16,18 @@ pub(super) const FILE_BYTES_MAX: usize = 256 * 1_024;
 /// A configuration whose variables are still to be filled in.
 pub struct Draft {
     root: Node,
-    variables: BTreeSet<String>,
+    variables: Sorted<String, ()>,
 }
 
 impl Draft {
     /// Reads the text of a file. The error is the first thing that is not TOML, or a template that is none.
-    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+    pub fn parse(text: &str) -> Result<Self, Box<ConfigError>> {
         if text.len() > FILE_BYTES_MAX {
-            return Err(ConfigError {
+            return Err(Box::new(ConfigError {
                 line: None,
                 field: String::new(),
                 problem: format!("the file is larger than {FILE_BYTES_MAX} bytes"),
-            });
+            }));
         }
         let root = file::parse(text)?;
         let variables = file::variables(&root)?;
@@ -35,16 +35,15 @@ impl Draft {
     }
 
     /// The names in the templates, such as `admin_token` for `"{{ admin_token }}"`.
-    #[must_use]
-    pub const fn variables(&self) -> &BTreeSet<String> {
-        &self.variables
+    pub fn variables(&self) -> impl Iterator<Item = &String> {
+        self.variables.keys()
     }
 
     /// Fills the variables in and checks the whole. The error is the first thing that is wrong.
     pub fn settle(
         mut self,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Config, ConfigError> {
+    ) -> Result<Config, Box<ConfigError>> {
         file::fill(&mut self.root, &variable)?;
         file::read(&self.root)
     }
@@ -54,7 +53,7 @@ impl fmt::Debug for Draft {
     /// Shows the variables' names alone: a file may hold a secret as it is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Draft")
-            .field("variables", &self.variables)
+            .field("variables", &self.variables.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }

@@ -1,33 +1,43 @@
 //! Lists of headers that may be kept. What is not on a list is dropped.
 
 use http::header::{self, HeaderName};
-use std::collections::BTreeSet;
 
 /// Header names that may pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HeaderList(BTreeSet<String>);
+pub struct HeaderList(Vec<String>);
 
 impl HeaderList {
     /// A list of these names.
     #[must_use]
     pub fn new(names: impl IntoIterator<Item = HeaderName>) -> Self {
-        Self(
-            names
-                .into_iter()
-                .map(|name| name.as_str().to_owned())
-                .collect(),
-        )
+        let mut list = Self::default();
+        for name in names {
+            list.add(name.as_str());
+        }
+        list
+    }
+
+    /// Lets one more name pass.
+    pub fn add(&mut self, name: &str) {
+        if let Err(index) = self.find(name) {
+            self.0.insert(index, name.to_owned());
+        }
     }
 
     /// Whether a header of this name passes.
     #[must_use]
     pub fn has(&self, name: &HeaderName) -> bool {
-        self.0.contains(name.as_str())
+        self.find(name.as_str()).is_ok()
+    }
+
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|other| other.as_str().cmp(name))
     }
 
     /// The names, in lower case and sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.0
     }
 }
 

@@ -23,9 +23,9 @@ pub use route::{Params, Route, RouteTemplate};
 pub use upstream::{Delivery, Inbox, Secret, Sink, Upstream};
 
 use crate::machine::Name;
+use crate::sorted::Sorted;
 use http::HeaderValue;
 use http::header::HeaderName;
-use std::collections::BTreeMap;
 
 /// A whole configuration.
 #[derive(Debug, Clone)]
@@ -41,11 +41,11 @@ pub struct Config {
     /// How events are delivered.
     pub delivery: Delivery,
     /// The upstreams, by name.
-    pub upstreams: BTreeMap<Name, Upstream>,
+    pub upstreams: Sorted<Name, Upstream>,
     /// Where events go, by name.
-    pub sinks: BTreeMap<Name, Sink>,
+    pub sinks: Sorted<Name, Sink>,
     /// Where events come in, by name.
-    pub inboxes: BTreeMap<Name, Inbox>,
+    pub inboxes: Sorted<Name, Inbox>,
     /// The operations. No request matches two of them.
     pub operations: Vec<Operation>,
 }

@@ -3,7 +3,6 @@
 use super::{HeaderList, Route, RouteTemplate};
 use crate::machine::{Name, Policy};
 use http::{Method, StatusCode};
-use std::collections::BTreeSet;
 
 /// One operation, fully described.
 #[derive(Debug, Clone)]
@@ -64,7 +63,7 @@ pub struct Forward {
     pub path: Option<RouteTemplate>,
     /// Statuses below 500 that say that nothing was done and another attempt may succeed. Every one from 500 does,
     /// unless a lost attempt is the end: then those do not that leave open what was done.
-    pub retry_statuses: BTreeSet<u16>,
+    pub retry_statuses: Vec<u16>,
 }
 
 /// Whether a client must name the operation.

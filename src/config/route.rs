@@ -27,10 +27,10 @@ impl Route {
     /// Reads a route: an absolute path whose segments are visible ASCII or `{name}`. The error says what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
         let segments = parse_segments(text)?;
-        let mut names: Vec<&str> = segments.iter().filter_map(Segment::param).collect();
-        names.sort_unstable();
-        if names.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err("a parameter comes twice".to_owned());
+        for (index, segment) in segments.iter().enumerate() {
+            if segment.param().is_some() && segments[..index].contains(segment) {
+                return Err("a parameter comes twice".to_owned());
+            }
         }
         Ok(Self(segments))
     }
@@ -170,7 +170,11 @@ fn parse_segments(text: &str) -> Result<Vec<Segment>, String> {
     let Some(path) = text.strip_prefix('/') else {
         return Err("a path begins with a slash".to_owned());
     };
-    path.split('/').map(parse_segment).collect()
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        segments.push(parse_segment(segment)?);
+    }
+    Ok(segments)
 }
 
 fn parse_segment(text: &str) -> Result<Segment, String> {

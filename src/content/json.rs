@@ -9,6 +9,8 @@
 //! are compared and written, never computed with. More decimals than a float holds are therefore the same number.
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::fmt;
 
 /// Levels of lists and objects within each other. No API that people use comes near.
@@ -62,6 +64,26 @@ impl Json {
             .map_err(|error| JsonError {
                 problem: error.to_string(),
             })
+    }
+
+    /// The members of an object that has these and no others. The error says what is wrong, for whoever sent it.
+    pub fn members<const N: usize>(self, names: [&str; N]) -> Result<[Self; N], String> {
+        let Self::Object(mut members) = self else {
+            return Err("it is not a JSON object".to_owned());
+        };
+        let mut taken = [const { Self::Null }; N];
+        for (name, place) in names.iter().zip(&mut taken) {
+            let index = members.iter().position(|(member, _)| member == name);
+            let index = index.ok_or_else(|| format!("missing field `{name}`"))?;
+            *place = members.remove(index).1;
+        }
+        match members.first() {
+            None => Ok(taken),
+            Some((name, _)) => Err(format!(
+                "unknown field `{name}`, expected {}",
+                names.join(" and ")
+            )),
+        }
     }
 
     /// The canonical form.
@@ -196,17 +218,48 @@ impl<'de> Visitor<'de> for Within {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
         let depth = self.next()?;
-        let mut members: Vec<(String, Json)> = Vec::new();
+        let mut members = Vec::new();
         while let Some(name) = access.next_key()? {
-            members.push((name, access.next_value_seed(Within(depth))?));
+            let value = access.next_value_seed(Within(depth))?;
+            members.push(Member { name, value });
         }
-        members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-        if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        // By a heap, whose code is a fraction of a sort's.
+        let sorted = BinaryHeap::from(members).into_sorted_vec();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(A::Error::custom("a member comes twice"));
         }
-        Ok(Json::Object(members))
+        let members = sorted
+            .into_iter()
+            .map(|Member { name, value }| (name, value));
+        Ok(Json::Object(members.collect()))
     }
 }
+
+/// A member of an object, in the order of RFC 8785: by the UTF-16 units of its name.
+struct Member {
+    name: String,
+    value: Json,
+}
+
+impl Ord for Member {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.encode_utf16().cmp(other.name.encode_utf16())
+    }
+}
+
+impl PartialOrd for Member {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Member {}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 //! words takes a dictionary.
 
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::BinaryHeap;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// How many of the most frequent words are named.
@@ -67,20 +67,17 @@ pub fn trimmed(raw: &str) -> Result<&str, Blank> {
 /// Analyses a text after trimming it.
 pub fn analyze(raw: &str) -> Result<Analysis<'_>, Blank> {
     let text = trimmed(raw)?;
-    let mut words: BTreeMap<String, usize> = BTreeMap::new();
-    let mut word_count = 0;
-    for word in text.unicode_words() {
-        word_count += 1;
-        *words.entry(word.to_lowercase()).or_default() += 1;
-    }
+    // By a heap, whose code is a fraction of a sort's.
+    let words: BinaryHeap<String> = text.unicode_words().map(str::to_lowercase).collect();
+    let words = words.into_sorted_vec();
     let analysis = Counts {
         bytes: text.len(),
         characters: text.graphemes(true).count(),
-        words: word_count,
+        words: words.len(),
         sentences: sentences(text),
         lines: lines(text),
-        unique_words: words.len(),
-        most_frequent_words: most_frequent(words),
+        unique_words: alike(&words).count(),
+        most_frequent_words: most_frequent(&words),
     };
     Ok(Analysis { text, analysis })
 }
@@ -113,16 +110,23 @@ fn lines(text: &str) -> usize {
     ends + 1
 }
 
-fn most_frequent(words: BTreeMap<String, usize>) -> Vec<Frequency> {
-    let named = words
-        .into_iter()
-        .filter(|(word, _)| word.len() <= FREQUENT_WORD_BYTES_MAX);
-    let mut frequent: Vec<Frequency> = named
-        .map(|(word, count)| Frequency { word, count })
-        .collect();
-    // The sort is stable, so equally frequent words stay in the map's order.
-    frequent.sort_by_key(|frequency| std::cmp::Reverse(frequency.count));
-    frequent.truncate(FREQUENT_WORDS_MAX);
+/// Each word of a sorted list, as often as it is in there.
+fn alike(words: &[String]) -> impl Iterator<Item = &[String]> {
+    words.chunk_by(|one, other| one == other)
+}
+
+fn most_frequent(words: &[String]) -> Vec<Frequency> {
+    let mut frequent: Vec<Frequency> = Vec::new();
+    for alike in alike(words) {
+        let (word, count) = (&alike[0], alike.len());
+        // Behind those that are as frequent, so they stay in the words' order.
+        let rank = frequent.partition_point(|other| other.count >= count);
+        if rank < FREQUENT_WORDS_MAX && word.len() <= FREQUENT_WORD_BYTES_MAX {
+            frequent.truncate(FREQUENT_WORDS_MAX - 1);
+            let word = word.clone();
+            frequent.insert(rank, Frequency { word, count });
+        }
+    }
     frequent
 }
 

@@ -1,7 +1,6 @@
 //! Orders: a product and a quantity.
 
-use serde::Deserialize;
-use serde_json::Number;
+use crate::content::json::Json;
 
 /// The largest product id: the largest whole number that every reader of JSON carries exactly (RFC 7493).
 pub const PRODUCT_ID_MAX: u64 = (1 << 53) - 1;
@@ -15,36 +14,33 @@ pub struct Order {
     pub quantity: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Form {
-    product_id: Number,
-    quantity: Number,
-}
-
 impl Order {
     /// Reads the JSON of an order. The error says what is wrong, for the client.
     pub fn parse(body: &[u8], quantity_max: u64) -> Result<Self, String> {
-        let form: Form = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let form = Json::parse(body).map_err(|error| error.problem)?;
+        let [product_id, quantity] = form.members(["product_id", "quantity"])?;
         Ok(Self {
-            product_id: count("product_id", &form.product_id, PRODUCT_ID_MAX)?,
-            quantity: count("quantity", &form.quantity, quantity_max)?,
+            product_id: count("product_id", &product_id, PRODUCT_ID_MAX)?,
+            quantity: count("quantity", &quantity, quantity_max)?,
         })
     }
 }
 
 /// A whole number from 1 to `max`, however it is spelled: JSON has one kind of number, so 2.0 is 2.
-fn count(name: &str, number: &Number, max: u64) -> Result<u64, String> {
+fn count(name: &str, number: &Json, max: u64) -> Result<u64, String> {
     whole(number)
         .filter(|count| (1..=max).contains(count))
         .ok_or_else(|| format!("{name} is not a whole number from 1 to {max}"))
 }
 
-fn whole(number: &Number) -> Option<u64> {
-    if let Some(whole) = number.as_u64() {
-        return Some(whole);
-    }
-    let number = number.as_f64()?;
+fn whole(number: &Json) -> Option<u64> {
+    let number = match number {
+        Json::Whole(number) => return u64::try_from(*number).ok(),
+        Json::Number(number) => *number,
+        Json::Null | Json::Boolean(_) | Json::Text(_) | Json::List(_) | Json::Object(_) => {
+            return None;
+        }
+    };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -5,11 +5,11 @@
 
 use super::decide::Step;
 use super::decision::{AttemptStart, Decision, Effect};
+use super::draft::EventDrafts;
 use super::event::{Answer, Outcome, Question, RetryCause, Verdict};
 use super::failure::{AttemptError, EndReason};
 use super::history::AttemptEnd;
 use super::message::OperationResult;
-use super::outbox::EventDrafts;
 use super::policy::{OnLostAttempt, Wait};
 use super::record::{Progress, Record};
 use super::state::{Running, State};

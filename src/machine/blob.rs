@@ -8,9 +8,10 @@ use core::fmt;
 use core::str;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use base64ct::{Base64, Encoding as _};
+use serde::{Serialize, Serializer};
+
+use crate::json::tree::{FromTree, Misfit, Tree, unknown_case};
 
 /// Immutable bytes. A clone shares them.
 #[derive(Clone, PartialEq, Eq)]
@@ -50,21 +51,22 @@ impl Serialize for Blob {
         match str::from_utf8(&self.0) {
             Ok(text) if is_compact(text) => StoredText { text }.serialize(serializer),
             Ok(_) | Err(_) => StoredBase64 {
-                base64: STANDARD.encode(&self.0),
+                base64: Base64::encode_string(&self.0),
             }
             .serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Blob {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Stored::deserialize(deserializer)? {
-            Stored::Text(text) => Ok(Self::new(text.into_bytes())),
-            Stored::Base64(base64) => STANDARD
-                .decode(base64)
+impl FromTree for Blob {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        let (case, held) = tree.case()?;
+        match &*case {
+            "text" => Ok(Self::new(held.text()?.as_bytes())),
+            "base64" => Base64::decode_vec(&held.text()?)
                 .map(Self::new)
-                .map_err(D::Error::custom),
+                .map_err(Misfit::new),
+            other => Err(unknown_case(other)),
         }
     }
 }
@@ -77,13 +79,6 @@ struct StoredText<'a> {
 #[derive(Serialize)]
 struct StoredBase64 {
     base64: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Stored {
-    Text(String),
-    Base64(String),
 }
 
 /// Whether `text` in JSON stays within half more than its own length. The constant lets short texts pass whatever
@@ -105,11 +100,16 @@ const fn bytes_in_json(byte: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Blob;
+    use super::{Blob, FromTree, Misfit};
+    use crate::json::tree;
     use crate::machine::limits::INPUT_BODY_BYTES_MAX;
 
     fn stored(bytes: &[u8]) -> String {
         serde_json::to_string(&Blob::new(bytes)).expect("a blob has a stored form")
+    }
+
+    fn read(form: &str) -> Result<Blob, Misfit> {
+        tree::parse(form.as_bytes()).and_then(Blob::from_tree)
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
         for (bytes, form) in table {
             assert_eq!(stored(bytes), *form);
             assert_eq!(Blob::new(*bytes).is_empty(), bytes.is_empty());
-            let read: Blob = serde_json::from_str(form).expect("the form above is valid");
-            assert_eq!(read.as_bytes(), *bytes);
+            let blob = read(form).expect("the form above is valid");
+            assert_eq!(blob.as_bytes(), *bytes);
         }
     }
 
@@ -147,8 +147,8 @@ mod tests {
                 most,
                 form.len()
             );
-            let read: Blob = serde_json::from_str(&form).expect("what was written can be read");
-            assert_eq!(read.as_bytes(), bytes);
+            let blob = read(&form).expect("what was written can be read");
+            assert_eq!(blob.as_bytes(), bytes);
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn broken_base64_is_refused() {
-        assert!(serde_json::from_str::<Blob>(r#"{"base64":"/wA"}"#).is_err());
-        assert!(serde_json::from_str::<Blob>(r#"{"hex":"00"}"#).is_err());
+        assert!(read(r#"{"base64":"/wA"}"#).is_err());
+        assert!(read(r#"{"hex":"00"}"#).is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! What can happen to a record.
 
+use super::draft::EventDrafts;
 use super::failure::AttemptError;
 use super::hex::Digest;
 use super::message::OperationResult;
-use super::outbox::EventDrafts;
 use super::policy::Wait;
 use super::time::Millis;
 

@@ -1,12 +1,12 @@
 //! What goes wrong: the error of one attempt, and why an operation ended without a result.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::limits;
+use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
 
 /// The error of one attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptError {
     kind: ErrorKind,
     detail: String,
@@ -41,7 +41,7 @@ impl AttemptError {
 }
 
 /// The kinds of error that an attempt can end with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The upstream answered with this HTTP status.
@@ -57,7 +57,7 @@ pub enum ErrorKind {
 }
 
 /// Why an operation ended as failed. The last real error of an attempt is kept beside it, in the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// An attempt ended with an error that another attempt cannot help.
@@ -72,6 +72,29 @@ pub enum EndReason {
     DeadlinePassed,
     /// The upstream's retry budget was empty.
     BudgetEmpty,
+}
+
+from_object!(AttemptError { kind, detail });
+
+from_cases!(ErrorKind {
+    "status" => Status(u16),
+    "timed_out" => TimedOut,
+    "unreachable" => Unreachable,
+    "broken_off" => BrokenOff,
+    "handler" => Handler,
+});
+
+impl FromTree for EndReason {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.one_of(&[
+            ("not_retryable", Self::NotRetryable),
+            ("attempts_exhausted", Self::AttemptsExhausted),
+            ("cycles_exhausted", Self::CyclesExhausted),
+            ("attempt_lost", Self::AttemptLost),
+            ("deadline_passed", Self::DeadlinePassed),
+            ("budget_empty", Self::BudgetEmpty),
+        ])
+    }
 }
 
 #[cfg(test)]

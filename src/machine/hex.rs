@@ -3,7 +3,9 @@
 use core::fmt;
 use core::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Serialize, Serializer};
+
+use crate::json::tree::{FromTree, Misfit, Tree};
 
 /// A SHA-256 digest.
 pub type Digest = Hex<32>;
@@ -87,29 +89,16 @@ impl<const N: usize> Serialize for Hex<N> {
     }
 }
 
-impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(HexVisitor)
-    }
-}
-
-struct HexVisitor<const N: usize>;
-
-impl<const N: usize> de::Visitor<'_> for HexVisitor<N> {
-    type Value = Hex<N>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} hexadecimal digits", 2 * N)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Hex<N>, E> {
-        text.parse().map_err(E::custom)
+impl<const N: usize> FromTree for Hex<N> {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.text()?.parse().map_err(Misfit::new)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Hex, HexError};
+    use super::{FromTree, Hex, HexError};
+    use crate::json::tree;
 
     #[test]
     fn digits_and_bytes_match() {
@@ -132,16 +121,10 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Hex<4>>(), Err(HexError), "{text:?}");
         }
-        let problem = serde_json::from_str::<Hex<4>>("\"zz\"")
-            .expect_err("not digits")
-            .to_string();
-        assert!(
-            problem.contains("number of lower-case hexadecimal digits"),
-            "{problem}"
-        );
-        let problem = serde_json::from_str::<Hex<4>>("7")
-            .expect_err("not a text")
-            .to_string();
-        assert!(problem.contains("8 hexadecimal digits"), "{problem}");
+        for (form, part) in [("\"zz\"", "lower-case hexadecimal digits"), ("7", "text")] {
+            let tree = tree::parse(form.as_bytes()).expect("it is JSON");
+            let problem = Hex::<4>::from_tree(tree).expect_err(form).to_string();
+            assert!(problem.contains(part), "{problem}");
+        }
     }
 }

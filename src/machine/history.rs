@@ -2,14 +2,15 @@
 //!
 //! No decision depends on the history; what decisions need is in the record's own fields.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::failure::AttemptError;
 use super::limits;
 use super::time::{Millis, Timestamp};
+use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
 
 /// The newest attempts that have ended, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct History(Vec<AttemptEntry>);
 
@@ -46,8 +47,7 @@ impl History {
 }
 
 /// One attempt that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AttemptEntry {
     /// The attempt's number over all cycles, from 1.
     pub attempt: u32,
@@ -69,8 +69,8 @@ impl AttemptEntry {
 }
 
 /// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
     /// With a result.
     Succeeded,
@@ -91,3 +91,24 @@ pub enum AttemptEnd {
     /// The operation was cancelled while it ran; whether it took effect is not known.
     Abandoned,
 }
+
+impl FromTree for History {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        Vec::from_tree(tree).map(Self)
+    }
+}
+
+from_object!(AttemptEntry {
+    attempt,
+    started_at,
+    ended_at,
+    outcome
+});
+
+from_cases!(AttemptEnd {
+    "succeeded" => Succeeded,
+    "retrying" => Retrying { error, delay_ms },
+    "failed" => Failed { error },
+    "lost" => Lost,
+    "abandoned" => Abandoned,
+});

@@ -5,14 +5,15 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::blob::Blob;
 use super::limits::{self, LimitError, within};
+use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
 
 /// A short name: an operation's, an event's kind or a sink's. 1 to 128 visible ASCII characters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct Name(String);
 
 impl Name {
@@ -35,14 +36,6 @@ impl fmt::Display for Name {
     }
 }
 
-impl TryFrom<String> for Name {
-    type Error = LimitError;
-
-    fn try_from(text: String) -> Result<Self, LimitError> {
-        Self::new(text)
-    }
-}
-
 impl From<Name> for String {
     fn from(name: Name) -> Self {
         name.0
@@ -50,8 +43,8 @@ impl From<Name> for String {
 }
 
 /// Header lines in their order, names in lower case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "Vec<(String, String)>")]
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
@@ -85,14 +78,6 @@ impl Headers {
     }
 }
 
-impl TryFrom<Vec<(String, String)>> for Headers {
-    type Error = LimitError;
-
-    fn try_from(lines: Vec<(String, String)>) -> Result<Self, LimitError> {
-        Self::new(lines)
-    }
-}
-
 impl From<Headers> for Vec<(String, String)> {
     fn from(headers: Headers) -> Self {
         headers.0
@@ -100,8 +85,7 @@ impl From<Headers> for Vec<(String, String)> {
 }
 
 /// A client's request as it came: what every attempt sends or computes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Input {
     method: String,
     target: String,
@@ -160,8 +144,7 @@ impl Input {
 }
 
 /// What an operation came to: the response that every repeat gets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationResult {
     /// The HTTP status.
     pub status: u16,
@@ -184,8 +167,8 @@ impl OperationResult {
 }
 
 /// The body of a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResultBody {
     /// Kept byte for byte.
     Kept(Blob),
@@ -222,6 +205,36 @@ fn visible(what: &'static str, text: &str, max: usize) -> Result<(), LimitError>
     }
     Ok(())
 }
+
+impl FromTree for Name {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        Self::new(tree.text()?).map_err(Misfit::new)
+    }
+}
+
+impl FromTree for Headers {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        Self::new(Vec::from_tree(tree)?).map_err(Misfit::new)
+    }
+}
+
+from_object!(Input {
+    method,
+    target,
+    headers,
+    body
+});
+
+from_object!(OperationResult {
+    status,
+    headers,
+    body
+});
+
+from_cases!(ResultBody {
+    "kept" => Kept(Blob),
+    "too_large" => TooLarge { length_bytes },
+});
 
 #[cfg(test)]
 mod tests {

@@ -39,6 +39,7 @@ mod blob;
 pub mod budget;
 mod decide;
 mod decision;
+mod draft;
 
 mod event;
 mod failure;
@@ -62,6 +63,7 @@ pub use self::blob::Blob;
 pub use self::budget::{BudgetPolicy, Withdrawal};
 pub use self::decide::decide;
 pub use self::decision::{AttemptStart, Decision, DeliveryStart, Effect, Refusal, UpstreamKey};
+pub use self::draft::{EventDraft, EventDrafts};
 pub use self::event::{
     Answer, DeliveryEvent, DeliveryOutcome, Event, OperationEvent, OutboxEvent, Outcome, Question,
     Verdict,
@@ -72,7 +74,7 @@ pub use self::history::{AttemptEnd, AttemptEntry, History};
 pub use self::limits::LimitError;
 pub use self::message::{Headers, Input, Name, OperationResult, ResultBody, is_field_value};
 pub use self::origin::{Identity, Origin};
-pub use self::outbox::{Delivery, DeliveryState, EventDraft, EventDrafts, Outbox};
+pub use self::outbox::{Delivery, DeliveryState, Outbox};
 pub use self::policy::{AttemptPolicy, OnLostAttempt, Policy, PolicyError, PolicySettings, Wait};
 pub use self::record::{Progress, Record};
 pub use self::retry_after::parse_retry_after;

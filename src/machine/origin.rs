@@ -3,16 +3,16 @@
 //! Records share their origin instead of copying it, and nothing hands it out for change: no later step can alter
 //! what a key, a tenant or a fingerprint is compared with.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::hex::{Digest, TraceId};
 use super::message::{Input, Name};
 use super::time::Timestamp;
+use crate::json::tree::from_object;
 
 /// Everything that an operation's whole life leaves as it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// Who asked for what.
     pub identity: Identity,
@@ -25,8 +25,7 @@ pub struct Origin {
 }
 
 /// What tells one operation from another, and a repeat from a misuse of its key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// The record's own name, a version 7 UUID.
     pub id: Uuid,
@@ -39,3 +38,18 @@ pub struct Identity {
     /// What a repeat has to match.
     pub fingerprint: Digest,
 }
+
+from_object!(Origin {
+    identity,
+    input,
+    trace,
+    created_at
+});
+
+from_object!(Identity {
+    id,
+    operation,
+    tenant,
+    key,
+    fingerprint
+});

@@ -4,18 +4,17 @@
 //! Each event has its own delivery state and its own schedule; a poisoned one never holds up those behind it. How
 //! the states follow each other is in the `relay` module.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
-use super::blob::Blob;
+use super::draft::EventDraft;
 use super::failure::AttemptError;
-use super::limits::{self, LimitError, within};
-use super::message::Name;
+use super::limits;
 use super::time::{Due, DueReason, Timestamp};
+use crate::json::tree::{from_cases, from_object};
 
 /// The events of one record, in the order in which they came about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outbox {
     /// The number of the next event. It only grows, so an event's id is never used twice.
     next_seq: u32,
@@ -23,8 +22,7 @@ pub struct Outbox {
 }
 
 /// An event and how far its delivery is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Delivery {
     /// The event's number in its record, from 0.
     pub seq: u32,
@@ -41,8 +39,8 @@ pub struct Delivery {
 }
 
 /// The state of one delivery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
     /// The next attempt has yet to come.
     Pending {
@@ -75,59 +73,6 @@ pub enum DeliveryState {
         /// When.
         at: Timestamp,
     },
-}
-
-/// An event that is to be sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EventDraft {
-    kind: Name,
-    sink: Name,
-    data: Blob,
-}
-
-impl EventDraft {
-    /// An event of `kind` for the configured `sink`, or the limit that its data breaks.
-    pub fn new(kind: Name, sink: Name, data: Blob) -> Result<Self, LimitError> {
-        within("an event's data", data.len(), limits::EVENT_DATA_BYTES_MAX)?;
-        Ok(Self { kind, sink, data })
-    }
-
-    /// What happened, such as `order.created`.
-    pub fn kind(&self) -> &Name {
-        &self.kind
-    }
-
-    /// Where it is to be sent.
-    pub fn sink(&self) -> &Name {
-        &self.sink
-    }
-
-    /// Its data.
-    pub fn data(&self) -> &Blob {
-        &self.data
-    }
-}
-
-/// The events that one transition adds; few enough for any outbox.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EventDrafts(Vec<EventDraft>);
-
-impl EventDrafts {
-    /// Takes `drafts`, or says by how many they are too many.
-    pub fn new(drafts: Vec<EventDraft>) -> Result<Self, LimitError> {
-        within(
-            "the number of events",
-            drafts.len(),
-            limits::EVENTS_PER_TRANSITION_MAX,
-        )?;
-        Ok(Self(drafts))
-    }
-
-    /// The drafts.
-    pub fn as_slice(&self) -> &[EventDraft] {
-        &self.0
-    }
 }
 
 impl Outbox {
@@ -244,7 +189,7 @@ impl Delivery {
     }
 
     fn problem(&self) -> Option<&'static str> {
-        if self.event.data.len() > limits::EVENT_DATA_BYTES_MAX {
+        if self.event.data().len() > limits::EVENT_DATA_BYTES_MAX {
             return Some("an event's data is too large");
         }
         if self.attempts_in_cycle > self.attempts {
@@ -294,3 +239,25 @@ impl DeliveryState {
         }
     }
 }
+
+from_object!(Outbox {
+    next_seq,
+    deliveries
+});
+
+from_object!(Delivery {
+    seq,
+    event,
+    occurred_at,
+    attempts,
+    attempts_in_cycle,
+    state
+});
+
+from_cases!(DeliveryState {
+    "pending" => Pending { due, error },
+    "delivering" => Delivering { attempt, lease_until },
+    "delivered" => Delivered { at },
+    "dead" => Dead { error, expires_at },
+    "dropped" => Dropped { at },
+});

@@ -7,8 +7,8 @@ use core::fmt;
 
 use super::backoff::Backoff;
 use super::budget::BudgetPolicy;
+use super::draft::EventDraft;
 use super::limits;
-use super::outbox::EventDraft;
 use super::seed::Seed;
 use super::state::WaitReason;
 use super::time::{Millis, Timestamp};

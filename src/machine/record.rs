@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::decision::UpstreamKey;
 use super::failure::AttemptError;
@@ -12,10 +12,10 @@ use super::outbox::Outbox;
 use super::policy::Policy;
 use super::state::{Running, State};
 use super::time::{Due, DueReason, Timestamp};
+use crate::json::tree::from_object;
 
 /// What is known of one operation. Only [`super::decide`] makes a changed one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Record {
     origin: Arc<Origin>,
     pub(super) state: State,
@@ -29,8 +29,7 @@ pub struct Record {
 }
 
 /// How much work has gone into an operation. Attempts are counted where they start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
     /// Attempts that were started, over all cycles and restarts.
     pub attempts: u32,
@@ -228,3 +227,19 @@ impl Record {
             .or_else(|| self.outbox.problem())
     }
 }
+
+from_object!(Record {
+    origin,
+    state,
+    progress,
+    deadline,
+    last_error,
+    history,
+    outbox
+});
+
+from_object!(Progress {
+    attempts,
+    cycle,
+    attempts_in_cycle
+});

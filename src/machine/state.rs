@@ -1,15 +1,16 @@
 //! Where an operation stands. Each state carries the data that only it has.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::failure::EndReason;
 use super::limits;
 use super::message::OperationResult;
 use super::time::{Due, DueReason, Timestamp};
+use crate::json::tree::{FromTree, Misfit, Tree, from_cases};
 
 /// The state of an operation. The module's header draws how they follow each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// The first attempt of a fresh start has yet to come.
     Queued {
@@ -47,8 +48,7 @@ pub enum State {
 }
 
 /// An attempt under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "StoredRunning")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Running {
     /// The attempt's number over all cycles, from 1. An outcome counts only when it names this number.
     pub attempt: u32,
@@ -59,7 +59,7 @@ pub struct Running {
 }
 
 /// What set the instant of a retry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
     /// Our own backoff.
@@ -102,28 +102,36 @@ impl State {
     }
 }
 
-/// A running attempt as it may be found in a store. A record without a lease is not an orphan: its holder may be at
-/// work, so it gets the longest lease that any policy allows, counted from its start.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredRunning {
-    attempt: u32,
-    started_at: Timestamp,
-    lease_until: Option<Timestamp>,
+impl FromTree for Running {
+    /// A record without a lease is not an orphan: its holder may be at work, so it gets the longest lease that any policy
+    /// allows, counted from its start.
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.object(|members| {
+            let started_at: Timestamp = members.take("started_at")?;
+            let lease_until: Option<Timestamp> = members.take("lease_until")?;
+            Ok(Self {
+                attempt: members.take("attempt")?,
+                started_at,
+                lease_until: lease_until.unwrap_or(started_at.after(limits::LEASE_MAX)),
+            })
+        })
+    }
 }
 
-impl From<StoredRunning> for Running {
-    fn from(stored: StoredRunning) -> Self {
-        let StoredRunning {
-            attempt,
-            started_at,
-            lease_until,
-        } = stored;
-        let lease_until = lease_until.unwrap_or(started_at.after(limits::LEASE_MAX));
-        Self {
-            attempt,
-            started_at,
-            lease_until,
-        }
+from_cases!(State {
+    "queued" => Queued { due },
+    "running" => Running(Running),
+    "waiting" => Waiting { retry_at, reason },
+    "done" => Done { result, expires_at },
+    "failed" => Failed { error, expires_at },
+    "cancelled" => Cancelled { expires_at },
+});
+
+impl FromTree for WaitReason {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.one_of(&[
+            ("backoff", Self::Backoff),
+            ("server_hint", Self::ServerHint),
+        ])
     }
 }

@@ -8,13 +8,14 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::limits;
 use super::record::Record;
+use crate::json::tree::{self, Misfit, Tree};
 
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u64 = 1;
 
 /// Why bytes are not a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,38 +69,29 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
     if bytes.len() > limits::RECORD_BYTES_MAX {
         return Err(DecodeError::TooLarge { bytes: bytes.len() });
     }
-    let record = match serde_json::from_slice::<Envelope<Record>>(bytes) {
-        Ok(Envelope { v: VERSION, record }) => record,
-        Ok(Envelope { v, .. }) => {
-            return Err(DecodeError::UnknownVersion {
-                found: u64::from(v),
-            });
-        }
-        Err(error) => return Err(explain(bytes, &error)),
+    let malformed = |misfit: Misfit| DecodeError::Malformed {
+        problem: misfit.to_string(),
     };
+    let mut envelope = tree::parse(bytes)
+        .and_then(Tree::members)
+        .map_err(malformed)?;
+    // Of another version, the other members may be quite other ones.
+    match envelope.take("v").map_err(malformed)? {
+        VERSION => {}
+        found => return Err(DecodeError::UnknownVersion { found }),
+    }
+    let record: Record = envelope
+        .take("record")
+        .and_then(|record| envelope.end().map(|()| record))
+        .map_err(malformed)?;
     match record.problem() {
         None => Ok(record),
         Some(problem) => Err(DecodeError::Inconsistent { problem }),
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Envelope<R> {
-    v: u32,
-    record: R,
-}
-
-/// Tells a foreign version from damage. Only bytes that could not be read come here, so the common case parses once.
-fn explain(bytes: &[u8], error: &serde_json::Error) -> DecodeError {
-    #[derive(Deserialize)]
-    struct Version {
-        v: u64,
-    }
-    match serde_json::from_slice(bytes) {
-        Ok(Version { v }) if v != u64::from(VERSION) => DecodeError::UnknownVersion { found: v },
-        Ok(Version { .. }) | Err(_) => DecodeError::Malformed {
-            problem: error.to_string(),
-        },
-    }
+#[derive(Serialize)]
+struct Envelope<'a> {
+    v: u64,
+    record: &'a Record,
 }

@@ -5,10 +5,12 @@
 
 use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use crate::json::tree::{FromTree, Misfit, Tree};
 
 /// An instant, in milliseconds since the Unix epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Timestamp(u64);
 
@@ -48,7 +50,7 @@ impl fmt::Debug for Timestamp {
 }
 
 /// A length of time, in milliseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Millis(u64);
 
@@ -124,6 +126,18 @@ pub enum DueReason {
     DeliveryLeaseEnd,
     /// The record's retention is over.
     Expiry,
+}
+
+impl FromTree for Timestamp {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.number().map(Self)
+    }
+}
+
+impl FromTree for Millis {
+    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
+        tree.number().map(Self)
+    }
 }
 
 #[cfg(test)]

@@ -208,6 +208,11 @@ pub(super) struct Access<'a, K, O> {
 }
 
 impl<'a, K: Kv, O: Outgoing> Access<'a, K, O> {
+    /// The clock, for what is said after something that takes long.
+    pub(super) const fn clock(&self) -> fn() -> Timestamp {
+        self.world.clock
+    }
+
     /// Opens the store. An instance reads its layout once.
     pub(super) async fn open(self, entropy: &mut Entropy) -> Result<Open<'a, K, O>, StoreError> {
         let Self { app, setup, world } = self;

@@ -1,13 +1,12 @@
 //! Cross-origin requests: the CORS protocol of the Fetch standard, for web pages that call from other origins.
 
-use crate::config::{Config, Cors, Origins};
+use crate::config::{Config, Cors, HeaderList, Origins};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
     AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION, ORIGIN,
     RETRY_AFTER, VARY,
 };
-use std::collections::BTreeSet;
 
 /// What a page needs to know of a reply, beyond what browsers show anyway.
 const EXPOSED: [HeaderName; 6] = [
@@ -51,38 +50,38 @@ pub(super) fn allow(
         return;
     };
     reply.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let list = |names: BTreeSet<String>| {
-        let names: Vec<String> = names.into_iter().collect();
+    let value = |list: &HeaderList| {
+        let names: Vec<&str> = list.names().iter().map(String::as_str).collect();
         HeaderValue::try_from(names.join(", ")).expect("header names are visible ASCII")
     };
     match methods {
         Some(methods) => {
-            let mut names = names(&ALLOWED);
-            names.extend(config.tenant_header.iter().map(ToString::to_string));
-            let forwarded = config
-                .operations
-                .iter()
-                .flat_map(|one| one.forward_headers.names());
-            names.extend(forwarded.map(str::to_owned));
-            reply.insert(ACCESS_CONTROL_ALLOW_HEADERS, list(names));
+            let mut list = HeaderList::new(ALLOWED);
+            if let Some(name) = &config.tenant_header {
+                list.add(name.as_str());
+            }
+            for operation in &config.operations {
+                add_all(&mut list, &operation.forward_headers);
+            }
+            reply.insert(ACCESS_CONTROL_ALLOW_HEADERS, value(&list));
             let methods = HeaderValue::try_from(methods).expect("methods are visible ASCII");
             reply.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
             reply.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(cors.max_age_s));
         }
         None => {
-            let mut names = names(&EXPOSED);
-            let replayed = config
-                .operations
-                .iter()
-                .flat_map(|one| one.replay_headers.names());
-            names.extend(replayed.map(str::to_owned));
-            reply.insert(ACCESS_CONTROL_EXPOSE_HEADERS, list(names));
+            let mut list = HeaderList::new(EXPOSED);
+            for operation in &config.operations {
+                add_all(&mut list, &operation.replay_headers);
+            }
+            reply.insert(ACCESS_CONTROL_EXPOSE_HEADERS, value(&list));
         }
     }
 }
 
-fn names(of: &[HeaderName]) -> BTreeSet<String> {
-    of.iter().map(ToString::to_string).collect()
+fn add_all(list: &mut HeaderList, others: &HeaderList) {
+    for name in others.names() {
+        list.add(name);
+    }
 }
 
 fn allowed_origin(cors: &Cors, request: &HeaderMap) -> Option<HeaderValue> {

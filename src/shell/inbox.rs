@@ -9,14 +9,14 @@ use super::problem::Problem;
 use super::reply::{self, Reply};
 use super::request::{self, Invocation, RequestBody};
 use crate::config::Inbox as InboxSettings;
-use crate::driver::inbox::{Inbox, InboxError, InboxPolicy, Received, Rejection};
+use crate::driver::inbox::{Inbox, InboxError, InboxPolicy, Received, Rejection, Totals};
 use crate::driver::kv::Kv;
 use crate::driver::store::Store;
+use crate::sorted::Sorted;
 use crate::webhook::{OpenError, open};
 use http::StatusCode;
 use http::request::Parts;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What comes before an inbox's name.
 pub(super) const PREFIX: &str = "/inbox/";
@@ -34,14 +34,7 @@ struct Acknowledged {
 /// The read model of orders.
 #[derive(Serialize)]
 struct Products {
-    products: BTreeMap<String, Product>,
-}
-
-/// The orders of one product.
-#[derive(Serialize)]
-struct Product {
-    orders: u64,
-    quantity: u64,
+    products: Sorted<u64, Totals>,
 }
 
 /// `POST /inbox/{name}`
@@ -73,14 +66,7 @@ pub(super) async fn projection<K: Kv, O: Outgoing>(
 ) -> Result<Reply, Problem> {
     let world = access.open(&mut invocation.entropy).await?;
     let projection = inbox(&world.store, settings).projection().await?;
-    let products = projection.products.into_iter().map(|(id, totals)| {
-        let product = Product {
-            orders: totals.orders,
-            quantity: totals.quantity,
-        };
-        (id.to_string(), product)
-    });
-    let products = products.collect();
+    let products = projection.products;
     Ok(reply::json(StatusCode::OK, &Products { products }))
 }
 

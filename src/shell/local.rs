@@ -2,20 +2,14 @@
 
 use super::record_view::{location, rfc_3339};
 use crate::config::Handler;
+use crate::content::json::Json;
 use crate::handler::analyze;
 use crate::handler::order::Order;
 use crate::machine::{Blob, Headers, Input, OperationResult, Record, ResultBody};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, LOCATION};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
-
-/// The body of a request for a text's analysis.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewTask {
-    text: String,
-}
 
 /// The result of an order: the order as it was taken.
 #[derive(Serialize)]
@@ -30,18 +24,18 @@ struct TakenOrder {
 pub(super) fn check(handler: &Handler, body: &[u8]) -> Result<(), String> {
     match handler {
         Handler::Analyze => {
-            let NewTask { text } = task(body)?;
+            let text = task(body)?;
             analyze::trimmed(&text).map_err(|_| "the text is blank".to_owned())?;
             Ok(())
         }
-        Handler::Order { quantity_max } => parse_order(body, *quantity_max).map(|_| ()),
+        Handler::Order { quantity_max } => Order::parse(body, *quantity_max).map(|_| ()),
         Handler::Forward(_) => Ok(()),
     }
 }
 
 /// The analysis of a record's text.
 pub(super) fn analyze(record: &Record) -> Result<OperationResult, String> {
-    let NewTask { text } = task(record.origin().input.body().as_bytes())?;
+    let text = task(record.origin().input.body().as_bytes())?;
     let analysis = analyze::analyze(&text).map_err(|_| "the text is blank".to_owned())?;
     Ok(created(record, &analysis))
 }
@@ -51,7 +45,7 @@ pub(super) fn order(record: &Record, quantity_max: u64) -> Result<OperationResul
     let Order {
         product_id,
         quantity,
-    } = parse_order(record.origin().input.body().as_bytes(), quantity_max)?;
+    } = Order::parse(record.origin().input.body().as_bytes(), quantity_max)?;
     let order = TakenOrder {
         id: record.identity().id,
         product_id,
@@ -84,22 +78,12 @@ fn created(record: &Record, result: &impl Serialize) -> OperationResult {
     }
 }
 
-fn task(body: &[u8]) -> Result<NewTask, String> {
-    check_is_object(body)?;
-    serde_json::from_slice(body).map_err(|error| error.to_string())
-}
-
-fn parse_order(body: &[u8], quantity_max: u64) -> Result<Order, String> {
-    check_is_object(body)?;
-    Order::parse(body, quantity_max)
-}
-
-/// A derived reader would also take an array of the members' values.
-fn check_is_object(body: &[u8]) -> Result<(), String> {
-    if body.trim_ascii_start().starts_with(b"{") {
-        Ok(())
-    } else {
-        Err("the body is not a JSON object".to_owned())
+/// The text to be analysed, which the body of a request for it has as its one member.
+fn task(body: &[u8]) -> Result<String, String> {
+    let task = Json::parse(body).map_err(|error| error.problem)?;
+    match task.members(["text"])? {
+        [Json::Text(text)] => Ok(text),
+        [_] => Err("text is not a string".to_owned()),
     }
 }
 

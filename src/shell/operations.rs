@@ -98,7 +98,8 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     } else {
         Turn::Repeat
     };
-    let reply = answer(&record, operation, turn, now)?;
+    // An attempt may have taken its time.
+    let reply = answer(&record, operation, turn, (open.clock)())?;
     Ok(with_events(reply, &record, open.config, has_due_event))
 }
 
@@ -144,14 +145,14 @@ pub(super) async fn show<K: Kv, O: Outgoing>(
     head: &Parts,
     invocation: Invocation,
 ) -> Result<Reply, Problem> {
-    let now = invocation.now;
+    let clock = access.clock();
     let config = &access.setup.config;
     let (operation, settled) = tell(access, item, head, OperationEvent::Woken, invocation).await?;
     let has_due_event = settled.has_due_event();
     let Settled::At { record, .. } = settled else {
         return Err(NO_RECORD);
     };
-    let reply = shown(&record, operation, StatusCode::OK, now)?;
+    let reply = shown(&record, operation, StatusCode::OK, clock())?;
     Ok(with_events(reply, &record, config, has_due_event))
 }
 
@@ -162,7 +163,7 @@ pub(super) async fn cancel<K: Kv, O: Outgoing>(
     head: &Parts,
     invocation: Invocation,
 ) -> Result<Reply, Problem> {
-    let now = invocation.now;
+    let clock = access.clock();
     let config = &access.setup.config;
     let (operation, settled) =
         tell(access, item, head, OperationEvent::CancelAsked, invocation).await?;
@@ -173,7 +174,7 @@ pub(super) async fn cancel<K: Kv, O: Outgoing>(
     if effect == Effect::Refuse(Refusal::AlreadyEnded) {
         return Err(Problem::AlreadyEnded(record.state().name()));
     }
-    let reply = shown(&record, operation, StatusCode::OK, now)?;
+    let reply = shown(&record, operation, StatusCode::OK, clock())?;
     Ok(with_events(reply, &record, config, has_due_event))
 }
 

@@ -2,21 +2,17 @@
 
 use super::local;
 use super::problem::Problem;
-use super::reply::{self, Reply};
+use super::reply::{self, Reply, ReplyBody};
 use crate::config::{Handler, Operation};
+use crate::json::raw::{self, Object};
 use crate::machine::{
-    AttemptError, EndReason, ErrorKind, Headers, OperationResult, Record, ResultBody, State,
-    Timestamp,
+    AttemptError, ErrorKind, Headers, OperationResult, Record, ResultBody, State, Timestamp,
 };
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64ct::{Base64, Encoding as _};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
-use serde::de::{MapAccess, Visitor};
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
-use std::fmt::{self, Write as _};
+use serde::Serialize;
+use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The reply that shows a record, with the time of its next step while there is one.
@@ -26,7 +22,7 @@ pub(super) fn shown(
     status: StatusCode,
     now: Timestamp,
 ) -> Result<Reply, Problem> {
-    let mut reply = reply::json(status, &View::of(record, operation)?);
+    let mut reply = reply::written(status, document(record, operation)?);
     let headers = reply.headers_mut();
     headers.insert(LOCATION, location_value(record));
     if let Some(seconds) = record.retry_after_s(now, &operation.policy) {
@@ -69,101 +65,40 @@ pub(super) fn error_kind(error: &AttemptError) -> &'static str {
 }
 
 /// A record's document.
-struct View<'a> {
-    record: &'a Record,
-    created_at: String,
-    next_step_at: Option<String>,
-    expires_at: Option<String>,
-    failure: Option<EndReason>,
-    /// What an operation of ours shows of its result, beside the record's own members.
-    members: Members<'a>,
-    /// What an upstream answered.
-    response: Option<Response<'a>>,
-}
-
-impl<'a> View<'a> {
-    fn of(record: &'a Record, operation: &Operation) -> Result<Self, Problem> {
-        let time = |at| {
-            let unknown = || Problem::StoreRefused(format!("{at:?} is no time of a record"));
-            rfc_3339(at).ok_or_else(unknown)
-        };
-        let mut view = Self {
-            record,
-            created_at: time(record.origin().created_at)?,
-            next_step_at: None,
-            expires_at: None,
-            failure: None,
-            members: Members::default(),
-            response: None,
-        };
-        match record.state() {
-            State::Queued { .. } | State::Running(_) | State::Waiting { .. } => {
-                view.next_step_at = Some(time(record.state().due().at)?);
-            }
-            State::Done { result, expires_at } => {
-                view.expires_at = Some(time(*expires_at)?);
-                view.show(result, operation)?;
-            }
-            State::Failed { error, expires_at } => {
-                view.expires_at = Some(time(*expires_at)?);
-                view.failure = Some(*error);
-            }
-            State::Cancelled { expires_at } => view.expires_at = Some(time(*expires_at)?),
+fn document(record: &Record, operation: &Operation) -> Result<ReplyBody, Problem> {
+    let time = |at| {
+        let unknown = || Problem::StoreRefused(format!("{at:?} is no time of a record"));
+        rfc_3339(at).ok_or_else(unknown)
+    };
+    let identity = record.identity();
+    let mut view = Object::default();
+    view.add("id", &identity.id);
+    view.add("operation", &identity.operation);
+    view.add("status", &record.state().name());
+    view.add("attempts", &record.progress().attempts);
+    view.add("created_at", &time(record.origin().created_at)?);
+    let due = time(record.state().due().at)?;
+    let (next, failure, result) = match record.state() {
+        State::Queued { .. } | State::Running(_) | State::Waiting { .. } => {
+            ("next_step_at", None, None)
         }
-        Ok(view)
+        State::Done { result, .. } => ("expires_at", None, Some(result)),
+        State::Failed { error, .. } => ("expires_at", Some(error), None),
+        State::Cancelled { .. } => ("expires_at", None, None),
+    };
+    view.add(next, &due);
+    if let Some(failure) = failure {
+        view.add("failure", failure);
     }
-
-    fn show(&mut self, result: &'a OperationResult, operation: &Operation) -> Result<(), Problem> {
-        match (&operation.handler, local::body(result)) {
-            (Handler::Analyze | Handler::Order { .. }, Some(body)) => {
-                self.members = serde_json::from_slice(body.as_bytes()).map_err(|error| {
-                    let id = self.record.identity().id;
-                    Problem::StoreRefused(format!("the result of the record {id}: {error}"))
-                })?;
-            }
-            (Handler::Analyze | Handler::Order { .. }, None) | (Handler::Forward(_), _) => {
-                self.response = Some(Response(result));
-            }
-        }
-        Ok(())
+    if let Some(error) = record.last_error() {
+        view.add("last_error", &LastError::of(error));
     }
-}
-
-impl Serialize for View<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        const OWN: [&str; 4] = ["id", "operation", "status", "created_at"];
-        let identity = self.record.identity();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &identity.id)?;
-        map.serialize_entry("operation", &identity.operation)?;
-        map.serialize_entry("status", self.record.state().name())?;
-        map.serialize_entry("attempts", &self.record.progress().attempts)?;
-        map.serialize_entry("created_at", &self.created_at)?;
-        if let Some(at) = &self.next_step_at {
-            map.serialize_entry("next_step_at", at)?;
-        }
-        if let Some(at) = &self.expires_at {
-            map.serialize_entry("expires_at", at)?;
-        }
-        if let Some(failure) = &self.failure {
-            map.serialize_entry("failure", failure)?;
-        }
-        if let Some(error) = self.record.last_error() {
-            map.serialize_entry("last_error", &LastError::of(error))?;
-        }
-        for (name, value) in self
-            .members
-            .0
-            .iter()
-            .filter(|(name, _)| !OWN.contains(&name.as_str()))
-        {
-            map.serialize_entry(name, value)?;
-        }
-        if let Some(response) = &self.response {
-            map.serialize_entry("response", response)?;
-        }
-        map.end()
+    if let Some(result) = result {
+        show(&mut view, record, result, operation)?;
     }
+    let mut json = view.end();
+    json.push(b'\n');
+    Ok(ReplyBody(json))
 }
 
 /// The last error of an attempt or a delivery.
@@ -182,33 +117,52 @@ impl LastError {
     }
 }
 
-/// An upstream's response: its body as JSON where it says that it is, else as text, else in base64.
-struct Response<'a>(&'a OperationResult);
-
-impl Serialize for Response<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let OperationResult {
-            status,
-            headers,
-            body,
-        } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("status", status)?;
-        map.serialize_entry("headers", &Lines(headers))?;
-        match body {
-            ResultBody::Kept(body) => match str::from_utf8(body.as_bytes()) {
-                Ok(text) => match serde_json::from_str::<&RawValue>(text) {
-                    Ok(json) if is_json(headers) => map.serialize_entry("body", json)?,
-                    Ok(_) | Err(_) => map.serialize_entry("body", text)?,
-                },
-                Err(_) => map.serialize_entry("body_base64", &STANDARD.encode(body.as_bytes()))?,
-            },
-            ResultBody::TooLarge { length_bytes } => {
-                map.serialize_entry("body_not_kept_bytes", length_bytes)?;
+/// Adds what came of an operation: of one of ours its members beside the record's own, or else what was answered.
+fn show(
+    view: &mut Object,
+    record: &Record,
+    result: &OperationResult,
+    operation: &Operation,
+) -> Result<(), Problem> {
+    const OWN: [&str; 4] = ["id", "operation", "status", "created_at"];
+    match (&operation.handler, local::body(result)) {
+        (Handler::Analyze | Handler::Order { .. }, Some(body)) => {
+            let members = raw::members(body.as_bytes()).map_err(|error| {
+                let id = record.identity().id;
+                Problem::StoreRefused(format!("the result of the record {id}: {error}"))
+            })?;
+            for (name, json) in members {
+                if !OWN.contains(&name.as_str()) {
+                    view.add_raw(&name, json.as_bytes());
+                }
             }
         }
-        map.end()
+        (Handler::Analyze | Handler::Order { .. }, None) | (Handler::Forward(_), _) => {
+            view.add_raw("response", &response(result));
+        }
     }
+    Ok(())
+}
+
+/// An upstream's response: its body as JSON where it says that it is, else as text, else in base64.
+fn response(result: &OperationResult) -> Vec<u8> {
+    let mut response = Object::default();
+    response.add("status", &result.status);
+    // An array of pairs: a name may come more than once.
+    response.add("headers", &result.headers.lines());
+    match &result.body {
+        ResultBody::Kept(body) => match str::from_utf8(body.as_bytes()) {
+            Ok(_) if is_json(&result.headers) && raw::check(body.as_bytes()).is_ok() => {
+                response.add_raw("body", body.as_bytes().trim_ascii());
+            }
+            Ok(text) => response.add("body", &text),
+            Err(_) => response.add("body_base64", &Base64::encode_string(body.as_bytes())),
+        },
+        ResultBody::TooLarge { length_bytes } => {
+            response.add("body_not_kept_bytes", length_bytes);
+        }
+    }
+    response.end()
 }
 
 fn is_json(headers: &Headers) -> bool {
@@ -221,43 +175,6 @@ fn is_json(headers: &Headers) -> bool {
         .lines()
         .iter()
         .any(|(name, value)| CONTENT_TYPE == name.as_str() && of(value))
-}
-
-/// Header lines as an array of pairs: a name may come more than once.
-struct Lines<'a>(&'a Headers);
-
-impl Serialize for Lines<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.lines())
-    }
-}
-
-/// The members of a JSON object, as they were written and in their order.
-#[derive(Default)]
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
-        }
-        Ok(Members(members))
-    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,12 @@ impl ReplyBody {
 
 /// A reply with a JSON body.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
-    let mut reply = Response::new(ReplyBody::json(value));
+    written(status, ReplyBody::json(value))
+}
+
+/// A reply with a body that is JSON already.
+pub(super) fn written(status: StatusCode, json: ReplyBody) -> Reply {
+    let mut reply = Response::new(json);
     *reply.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     reply.headers_mut().insert(http::header::CONTENT_TYPE, json);

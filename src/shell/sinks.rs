@@ -15,9 +15,9 @@ use super::request::Invocation;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Store, StoreError};
 use crate::machine::Name;
+use crate::sorted::Sorted;
 use http::StatusCode;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// The path of all of them.
@@ -26,7 +26,7 @@ pub(super) const SINKS_PATH: &str = "/-/sinks";
 /// All sinks of the configuration.
 #[derive(Serialize)]
 struct Sinks<'a> {
-    sinks: BTreeMap<&'a str, State>,
+    sinks: Sorted<&'a str, State>,
 }
 
 /// One sink.
@@ -57,7 +57,7 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let open = access.open(&mut invocation.entropy).await?;
-    let mut sinks = BTreeMap::new();
+    let mut sinks = Sorted::new();
     for name in open.config.sinks.keys() {
         let is_enabled = is_enabled(&open.store, name).await?;
         sinks.insert(name.as_str(), State { is_enabled });

@@ -6,6 +6,7 @@
 use core::fmt;
 
 use super::limits;
+use crate::json::raw;
 use crate::machine::Timestamp;
 
 /// The version of CloudEvents that is spoken here.
@@ -76,7 +77,7 @@ impl CloudEvent {
         let event = Self(parts);
         if let Some(data) = &event.0.data
             && event.has_json()
-            && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_err()
+            && raw::check(data).is_err()
         {
             return Err(EventError::NotJson);
         }

@@ -71,8 +71,9 @@ impl CloudEvent {
 /// Reads the event of a message, and which mode the message is in.
 pub fn parse(headers: &HeaderMap, body: &[u8]) -> Result<(CloudEvent, Mode), BindingError> {
     let media_type = one(headers, &CONTENT_TYPE)?;
-    let kind = media_type.map(String::from_utf8_lossy);
-    let kind = kind.as_deref().map(essence).unwrap_or_default();
+    // A media type is ASCII: what is not even UTF-8 is none that is known here.
+    let kind = media_type.and_then(|kind| str::from_utf8(kind).ok());
+    let kind = kind.map(essence).unwrap_or_default();
     match kind.as_str() {
         structured::MEDIA_TYPE => Ok((structured::parse(body)?, Mode::Structured)),
         _ if kind.starts_with("application/cloudevents-batch") => Err(BindingError::Batch),

@@ -9,8 +9,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64ct::{Base64, Encoding as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::{HeaderMap, HeaderName};
 use sha2::Sha256;
@@ -75,7 +74,7 @@ impl FromStr for Secret {
         let base64 = text
             .strip_prefix(SECRET_PREFIX)
             .ok_or(SecretError::Prefix)?;
-        Self::new(STANDARD.decode(base64).map_err(|_| SecretError::Base64)?)
+        Self::new(Base64::decode_vec(base64).map_err(|_| SecretError::Base64)?)
     }
 }
 
@@ -162,18 +161,16 @@ impl Secrets {
     /// The header lines that sign `body` at `now`: one signature for each secret.
     pub fn sign(&self, id: &MessageId, now: Timestamp, body: &[u8]) -> [(HeaderName, String); 3] {
         let seconds = (now.as_unix_ms() / 1_000).to_string();
-        let signatures: Vec<String> = self
-            .0
-            .iter()
-            .map(|secret| {
-                let digest = secret.digest(id.as_str(), &seconds, body);
-                format!("{VERSION},{}", STANDARD.encode(digest))
-            })
-            .collect();
+        let mut signatures = String::new();
+        for secret in &self.0 {
+            let digest = secret.digest(id.as_str(), &seconds, body);
+            let space = if signatures.is_empty() { "" } else { " " };
+            signatures.extend([space, VERSION, ",", &Base64::encode_string(&digest)]);
+        }
         [
             (ID, id.as_str().to_owned()),
             (TIMESTAMP, seconds),
-            (SIGNATURE, signatures.join(" ")),
+            (SIGNATURE, signatures),
         ]
     }
 
@@ -284,7 +281,7 @@ fn read_signatures(value: &str) -> Result<Vec<[u8; DIGEST_BYTES]>, VerifyError> 
             continue;
         }
         // A digest of another length can match nothing.
-        let digest = STANDARD.decode(base64).map_err(|_| malformed())?;
+        let digest = Base64::decode_vec(base64).map_err(|_| malformed())?;
         digests.extend(<[u8; DIGEST_BYTES]>::try_from(digest));
     }
     Ok(digests)

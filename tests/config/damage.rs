@@ -130,7 +130,7 @@ proptest! {
     #[test]
     fn reading_ends_whatever_a_variable_holds(value in any::<String>(), which in 0..8_usize) {
         let draft = reprise::config::Draft::parse(REFERENCE).expect("the reference file is TOML");
-        let name = draft.variables().iter().nth(which).expect("it has eight").clone();
+        let name = draft.variables().nth(which).expect("it has eight").clone();
         // The outcome is another test's; this one is about panics.
         let _ = draft.settle(|asked| {
             if asked == name { Some(value.clone()) } else { super::sound_value(asked) }

@@ -14,7 +14,7 @@ const REFERENCE: &str = include_str!("../../reprise.toml");
 const WEBHOOK_SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
 
 /// Reads a file whose variables all have a value that suits their place.
-fn read(text: &str) -> Result<Config, ConfigError> {
+fn read(text: &str) -> Result<Config, Box<ConfigError>> {
     Draft::parse(text)?.settle(sound_value)
 }
 

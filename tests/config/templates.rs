@@ -6,14 +6,14 @@ use reprise::config::{Config, ConfigError, Draft};
 const OPERATION: &str = "[[operations]]\nname = 'tasks'\nroute = '/tasks'\nhandler = 'analyze'\n";
 
 /// Reads these lines, with a sound operation behind them and one variable.
-fn settle(lines: &str, value: &str) -> Result<Config, ConfigError> {
+fn settle(lines: &str, value: &str) -> Result<Config, Box<ConfigError>> {
     Draft::parse(&format!("{lines}\n{OPERATION}"))?.settle(|_| Some(value.to_owned()))
 }
 
 #[test]
 fn a_draft_names_its_variables() {
     let draft = Draft::parse(REFERENCE).expect("the reference file is TOML");
-    let names: Vec<&str> = draft.variables().iter().map(String::as_str).collect();
+    let names: Vec<&str> = draft.variables().map(String::as_str).collect();
     assert_eq!(
         names,
         [

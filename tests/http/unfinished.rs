@@ -138,3 +138,28 @@ fn a_retry_is_made_by_whoever_comes_by_when_it_is_due_and_by_nobody_before() {
         );
     }
 }
+
+/// The attempt took four of its five seconds; the wait begins when it ends, and so does what a client is told of it.
+#[test]
+fn the_time_to_come_back_is_told_from_when_it_is_told() {
+    let config = REFERENCE.replace(
+        r#"backoff = { kind = "full_jitter", base = "1s", cap = "1m", floor = "100ms" }"#,
+        r#"backoff = { kind = "constant", delay = "7s" }"#,
+    );
+    let upstream = Upstream::new(|_, _| {
+        pass(4_000);
+        Ok(answered(503, &[], b""))
+    });
+    let service = Service::new(&config, upstream);
+    let first = service.post("/charge", "k", "{}");
+    assert_eq!(
+        (first.status, first.header("retry-after")),
+        (202, Some("7"))
+    );
+    pass(7_000);
+    let record = service.get(first.header("location").expect("a record"));
+    assert_eq!(
+        (&record.json()["attempts"], record.header("retry-after")),
+        (&2.into(), Some("7"))
+    );
+}

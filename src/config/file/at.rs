@@ -6,7 +6,7 @@ use super::super::ConfigError;
 use super::text;
 use super::tree::{Node, Value};
 use crate::machine::{Millis, Name};
-use std::collections::BTreeMap;
+use crate::sorted::Sorted;
 use std::ops::RangeInclusive;
 
 /// A value and its path.
@@ -28,16 +28,20 @@ impl<'a> At<'a> {
     }
 
     /// The error that this value is wrong.
-    pub(super) fn wrong(&self, problem: impl Into<String>) -> ConfigError {
-        ConfigError {
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "every result of the file carries it, so that it is one pointer"
+    )]
+    pub(super) fn wrong(&self, problem: impl Into<String>) -> Box<ConfigError> {
+        Box::new(ConfigError {
             line: self.node.line,
             field: self.path.clone(),
             problem: problem.into(),
-        }
+        })
     }
 
     /// A table with no other fields than these.
-    pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, ConfigError> {
+    pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'a>, Box<ConfigError>> {
         let fields = Fields {
             path: self.path.clone(),
             line: self.node.line,
@@ -53,7 +57,7 @@ impl<'a> At<'a> {
     }
 
     /// The members of a table whose keys are the owner's to choose.
-    pub(super) fn members(&self) -> Result<Vec<(&'a str, Self)>, ConfigError> {
+    pub(super) fn members(&self) -> Result<Vec<(&'a str, Self)>, Box<ConfigError>> {
         let member = |(key, node): (&'a String, &'a Node)| {
             let path = member_path(&self.path, key);
             (key.as_str(), Self { path, node })
@@ -62,7 +66,7 @@ impl<'a> At<'a> {
     }
 
     /// The members of a table whose keys are names.
-    pub(super) fn named(&self) -> Result<Vec<(Name, Self)>, ConfigError> {
+    pub(super) fn named(&self) -> Result<Vec<(Name, Self)>, Box<ConfigError>> {
         let mut named = Vec::new();
         for (key, at) in self.members()? {
             let name = plain_name(key).ok_or_else(|| at.wrong(NO_NAME))?;
@@ -71,7 +75,7 @@ impl<'a> At<'a> {
         Ok(named)
     }
 
-    fn table(&self) -> Result<&'a BTreeMap<String, Node>, ConfigError> {
+    fn table(&self) -> Result<&'a Sorted<String, Node>, Box<ConfigError>> {
         match &self.node.value {
             Value::Table(table) => Ok(table),
             Value::Text { .. }
@@ -83,7 +87,7 @@ impl<'a> At<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn items(&self) -> Result<Vec<Self>, ConfigError> {
+    pub(super) fn items(&self) -> Result<Vec<Self>, Box<ConfigError>> {
         match &self.node.value {
             Value::List(items) => Ok(items
                 .iter()
@@ -102,7 +106,7 @@ impl<'a> At<'a> {
     }
 
     /// A string, which may be empty.
-    pub(super) fn text(&self) -> Result<&'a str, ConfigError> {
+    pub(super) fn text(&self) -> Result<&'a str, Box<ConfigError>> {
         match &self.node.value {
             Value::Text { text, .. } => Ok(text),
             Value::Integer(_)
@@ -114,7 +118,7 @@ impl<'a> At<'a> {
     }
 
     /// A string that is not empty.
-    pub(super) fn filled_text(&self) -> Result<&'a str, ConfigError> {
+    pub(super) fn filled_text(&self) -> Result<&'a str, Box<ConfigError>> {
         match self.text()? {
             "" => Err(self.wrong("is empty")),
             text => Ok(text),
@@ -122,12 +126,12 @@ impl<'a> At<'a> {
     }
 
     /// A name as it can stand in a path.
-    pub(super) fn name(&self) -> Result<Name, ConfigError> {
+    pub(super) fn name(&self) -> Result<Name, Box<ConfigError>> {
         plain_name(self.text()?).ok_or_else(|| self.wrong(NO_NAME))
     }
 
     /// A whole number; as a string when it comes from a variable.
-    pub(super) fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
+    pub(super) fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, Box<ConfigError>> {
         let number = match &self.node.value {
             Value::Integer(number) => number.and_then(|number| u64::try_from(number).ok()),
             Value::Text {
@@ -155,7 +159,10 @@ impl<'a> At<'a> {
     }
 
     /// A duration.
-    pub(super) fn duration(&self, range: RangeInclusive<Millis>) -> Result<Millis, ConfigError> {
+    pub(super) fn duration(
+        &self,
+        range: RangeInclusive<Millis>,
+    ) -> Result<Millis, Box<ConfigError>> {
         let Some(duration) = text::parse_duration(self.text()?) else {
             return Err(self
                 .wrong("is not a duration: a whole number with ms, s, m, h or d, such as 500ms"));
@@ -169,7 +176,7 @@ impl<'a> At<'a> {
     }
 
     /// A number with at most three decimals, in thousandths.
-    pub(super) fn thousandths(&self, max: u32) -> Result<u32, ConfigError> {
+    pub(super) fn thousandths(&self, max: u32) -> Result<u32, Box<ConfigError>> {
         let number = match &self.node.value {
             Value::Text { text, .. } | Value::Decimal(text) => text::parse_thousandths(text),
             Value::Integer(number) => number
@@ -186,12 +193,12 @@ impl<'a> At<'a> {
     }
 
     /// One of these words.
-    pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+    pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Box<ConfigError>> {
         let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
         Ok(choices[self.position(&words)?].1)
     }
 
-    fn position(&self, words: &[&str]) -> Result<usize, ConfigError> {
+    fn position(&self, words: &[&str]) -> Result<usize, Box<ConfigError>> {
         let chosen = self.text()?;
         words
             .iter()
@@ -204,7 +211,7 @@ impl<'a> At<'a> {
 pub(super) struct Fields<'a> {
     path: String,
     line: Option<usize>,
-    table: &'a BTreeMap<String, Node>,
+    table: &'a Sorted<String, Node>,
 }
 
 impl<'a> Fields<'a> {
@@ -216,7 +223,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that must be there.
-    pub(super) fn need(&self, name: &str) -> Result<At<'a>, ConfigError> {
+    pub(super) fn need(&self, name: &str) -> Result<At<'a>, Box<ConfigError>> {
         self.find(name)
             .ok_or_else(|| self.wrong(name, "is missing"))
     }
@@ -226,13 +233,17 @@ impl<'a> Fields<'a> {
         &self,
         name: &str,
         default: T,
-        read: impl FnOnce(&At<'a>) -> Result<T, ConfigError>,
-    ) -> Result<T, ConfigError> {
+        read: impl FnOnce(&At<'a>) -> Result<T, Box<ConfigError>>,
+    ) -> Result<T, Box<ConfigError>> {
         self.find(name).map_or(Ok(default), |at| read(&at))
     }
 
     /// The error that a field is wrong, or a field of it (`backoff.cap`). An absent one stands on its table's line.
-    pub(super) fn wrong(&self, name: &str, problem: impl Into<String>) -> ConfigError {
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "every result of the file carries it, so that it is one pointer"
+    )]
+    pub(super) fn wrong(&self, name: &str, problem: impl Into<String>) -> Box<ConfigError> {
         let mut line = self.line;
         let mut table = Some(self.table);
         for part in name.split('.') {
@@ -247,11 +258,11 @@ impl<'a> Fields<'a> {
                 | Value::Foreign => None,
             });
         }
-        ConfigError {
+        Box::new(ConfigError {
             line,
             field: member_path(&self.path, name),
             problem: problem.into(),
-        }
+        })
     }
 }
 

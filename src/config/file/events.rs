@@ -3,8 +3,8 @@
 use super::super::{ConfigError, EventRule, Sink};
 use super::at::At;
 use crate::machine::{Blob, EventDraft, Name, limits};
+use crate::sorted::Sorted;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What is sent at the end of an operation, for each way to end.
 #[derive(Default)]
@@ -32,8 +32,8 @@ enum On {
 pub(super) fn read(
     at: &At<'_>,
     operation: &Name,
-    sinks: &BTreeMap<Name, Sink>,
-) -> Result<Events, ConfigError> {
+    sinks: &Sorted<Name, Sink>,
+) -> Result<Events, Box<ConfigError>> {
     let mut events = Events::default();
     for item in at.items()? {
         let fields = item.fields(&["on", "type", "sink"])?;

@@ -4,7 +4,7 @@ use super::super::{ConfigError, Forward, HeaderList, Route, RouteTemplate, Upstr
 use super::at::{At, Fields};
 use super::headers;
 use crate::machine::Name;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorted::Sorted;
 
 /// Statuses below 500 that are retried unless the file says otherwise. 409 is not among them: most upstreams mean a
 /// conflict that stays.
@@ -14,8 +14,8 @@ const RETRY_STATUSES: [u16; 5] = [401, 403, 408, 425, 429];
 pub(super) fn read<'a>(
     fields: &Fields<'_>,
     route: &Route,
-    upstreams: &'a BTreeMap<Name, Upstream>,
-) -> Result<(Forward, &'a Upstream), ConfigError> {
+    upstreams: &'a Sorted<Name, Upstream>,
+) -> Result<(Forward, &'a Upstream), Box<ConfigError>> {
     let at = fields.need("upstream")?;
     let name = at.name()?;
     let Some(upstream) = upstreams.get(&name) else {
@@ -26,11 +26,7 @@ pub(super) fn read<'a>(
         path.map(Some)
             .map_err(|problem| at.wrong(format!("is no path for this route: {problem}")))
     })?;
-    let retry_statuses = fields.read(
-        "retry_statuses",
-        BTreeSet::from(RETRY_STATUSES),
-        retry_statuses,
-    )?;
+    let retry_statuses = fields.read("retry_statuses", RETRY_STATUSES.to_vec(), retry_statuses)?;
     let forward = Forward {
         upstream: name,
         path,
@@ -40,7 +36,7 @@ pub(super) fn read<'a>(
 }
 
 /// Reads the list of the request headers that this upstream gets.
-pub(super) fn headers(at: &At<'_>, upstream: &Upstream) -> Result<HeaderList, ConfigError> {
+pub(super) fn headers(at: &At<'_>, upstream: &Upstream) -> Result<HeaderList, Box<ConfigError>> {
     let list = headers::forwarded(at)?;
     if list.has(&upstream.key_header) {
         return Err(at.wrong("has the header that carries the upstream's own key"));
@@ -48,10 +44,11 @@ pub(super) fn headers(at: &At<'_>, upstream: &Upstream) -> Result<HeaderList, Co
     Ok(list)
 }
 
-fn retry_statuses(at: &At<'_>) -> Result<BTreeSet<u16>, ConfigError> {
-    let status = |item: &At<'_>| {
+fn retry_statuses(at: &At<'_>) -> Result<Vec<u16>, Box<ConfigError>> {
+    let mut statuses = Vec::new();
+    for item in at.items()? {
         let status = item.integer(400..=499)?;
-        Ok(u16::try_from(status).expect("the range is within the type"))
-    };
-    at.items()?.iter().map(status).collect()
+        statuses.push(u16::try_from(status).expect("the range is within the type"));
+    }
+    Ok(statuses)
 }

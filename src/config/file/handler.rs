@@ -4,7 +4,7 @@ use super::super::{ConfigError, Handler, HeaderList, Route, Upstream};
 use super::at::Fields;
 use super::{forward, headers};
 use crate::machine::{BudgetPolicy, Name};
-use std::collections::BTreeMap;
+use crate::sorted::Sorted;
 
 /// Fields that mean something to one handler alone.
 const OF_FORWARD: [&str; 6] = [
@@ -38,8 +38,8 @@ enum HandlerKind {
 pub(super) fn read(
     fields: &Fields<'_>,
     route: &Route,
-    upstreams: &BTreeMap<Name, Upstream>,
-) -> Result<Work, ConfigError> {
+    upstreams: &Sorted<Name, Upstream>,
+) -> Result<Work, Box<ConfigError>> {
     let kind = fields.need("handler")?.choice(&[
         ("analyze", HandlerKind::Analyze),
         ("order", HandlerKind::Order),
@@ -82,7 +82,7 @@ pub(super) fn read(
     }
 }
 
-fn refuse(fields: &Fields<'_>, names: &[&str], handler: &str) -> Result<(), ConfigError> {
+fn refuse(fields: &Fields<'_>, names: &[&str], handler: &str) -> Result<(), Box<ConfigError>> {
     match names.iter().find(|name| fields.find(name).is_some()) {
         Some(name) => Err(fields.wrong(
             name,

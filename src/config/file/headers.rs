@@ -31,21 +31,21 @@ pub(super) const REPLAYED: [HeaderName; 6] = [
 const ALWAYS_REPLAYED: HeaderName = header::CONTENT_ENCODING;
 
 /// Reads the name of a header.
-pub(super) fn name(at: &At<'_>) -> Result<HeaderName, ConfigError> {
+pub(super) fn name(at: &At<'_>) -> Result<HeaderName, Box<ConfigError>> {
     name_of(at.text()?, at)
 }
 
-fn name_of(name: &str, at: &At<'_>) -> Result<HeaderName, ConfigError> {
+fn name_of(name: &str, at: &At<'_>) -> Result<HeaderName, Box<ConfigError>> {
     HeaderName::try_from(name).map_err(|_| at.wrong("is not the name of a header"))
 }
 
 /// Reads the name of a header that we set in requests to another service.
-pub(super) fn own_name(at: &At<'_>) -> Result<HeaderName, ConfigError> {
+pub(super) fn own_name(at: &At<'_>) -> Result<HeaderName, Box<ConfigError>> {
     own_name_of(at.text()?, at)
 }
 
 /// The same for the name of the field at hand.
-pub(super) fn own_name_of(name: &str, at: &At<'_>) -> Result<HeaderName, ConfigError> {
+pub(super) fn own_name_of(name: &str, at: &At<'_>) -> Result<HeaderName, Box<ConfigError>> {
     let name = name_of(name, at)?;
     refuse_of_connection(at, &name)?;
     // Authorization and cookies are what an upstream's owner may well want to send; the rest frames the message.
@@ -67,7 +67,7 @@ pub(super) fn own_name_of(name: &str, at: &At<'_>) -> Result<HeaderName, ConfigE
 }
 
 /// Reads the list of the request headers that are forwarded.
-pub(super) fn forwarded(at: &At<'_>) -> Result<HeaderList, ConfigError> {
+pub(super) fn forwarded(at: &At<'_>) -> Result<HeaderList, Box<ConfigError>> {
     let names = names(at, limits::HEADERS_MAX, |item, name| {
         if NEVER_FORWARDED.contains(name) {
             return Err(item.wrong(
@@ -80,7 +80,7 @@ pub(super) fn forwarded(at: &At<'_>) -> Result<HeaderList, ConfigError> {
 }
 
 /// Reads the list of the response headers that are replayed.
-pub(super) fn replayed(at: &At<'_>) -> Result<HeaderList, ConfigError> {
+pub(super) fn replayed(at: &At<'_>) -> Result<HeaderList, Box<ConfigError>> {
     let names = names(at, limits::HEADERS_MAX - 1, |item, name| {
         if NEVER_REPLAYED.contains(name) {
             return Err(item.wrong(
@@ -93,15 +93,16 @@ pub(super) fn replayed(at: &At<'_>) -> Result<HeaderList, ConfigError> {
 }
 
 /// A list of response headers, with what every such list has.
-pub(super) fn replayed_with(names: impl IntoIterator<Item = HeaderName>) -> HeaderList {
-    HeaderList::new(names.into_iter().chain([ALWAYS_REPLAYED]))
+pub(super) fn replayed_with(mut names: Vec<HeaderName>) -> HeaderList {
+    names.push(ALWAYS_REPLAYED);
+    HeaderList::new(names)
 }
 
 fn names(
     at: &At<'_>,
     max: usize,
-    check: fn(&At<'_>, &HeaderName) -> Result<(), ConfigError>,
-) -> Result<Vec<HeaderName>, ConfigError> {
+    check: fn(&At<'_>, &HeaderName) -> Result<(), Box<ConfigError>>,
+) -> Result<Vec<HeaderName>, Box<ConfigError>> {
     let items = at.items()?;
     if items.len() > max {
         return Err(at.wrong(format!("has more than {max} names")));
@@ -116,7 +117,7 @@ fn names(
     Ok(names)
 }
 
-fn refuse_of_connection(at: &At<'_>, name: &HeaderName) -> Result<(), ConfigError> {
+fn refuse_of_connection(at: &At<'_>, name: &HeaderName) -> Result<(), Box<ConfigError>> {
     if HOP_BY_HOP.contains(name) {
         Err(at.wrong("is a header of one connection, which no message passes on"))
     } else {

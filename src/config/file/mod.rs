@@ -10,6 +10,7 @@ mod forward;
 mod handler;
 mod headers;
 mod operation;
+mod parse;
 mod policy;
 mod sections;
 mod services;
@@ -17,15 +18,16 @@ mod template;
 mod text;
 mod tree;
 
+pub(super) use self::parse::parse;
 pub(super) use self::template::{fill, variables};
-pub(super) use self::tree::{Node, parse};
+pub(super) use self::tree::Node;
 
 use self::at::At;
 use self::operation::Surroundings;
 use super::{Config, ConfigError, Operation};
 
 /// Checks a whole file.
-pub(super) fn read(root: &Node) -> Result<Config, ConfigError> {
+pub(super) fn read(root: &Node) -> Result<Config, Box<ConfigError>> {
     let file = At::root(root).fields(&[
         "store",
         "operators",
@@ -64,7 +66,7 @@ pub(super) fn read(root: &Node) -> Result<Config, ConfigError> {
     })
 }
 
-fn operations(at: &At<'_>, around: &Surroundings<'_>) -> Result<Vec<Operation>, ConfigError> {
+fn operations(at: &At<'_>, around: &Surroundings<'_>) -> Result<Vec<Operation>, Box<ConfigError>> {
     let items = at.items()?;
     if items.is_empty() {
         return Err(at.wrong("is empty: a service has at least one operation"));

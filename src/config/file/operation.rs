@@ -10,8 +10,8 @@ use crate::content::pointer;
 use crate::machine::{
     AttemptPolicy, BudgetPolicy, Millis, Name, OnLostAttempt, Policy, PolicySettings, limits,
 };
+use crate::sorted::Sorted;
 use http::{Method, StatusCode};
-use std::collections::BTreeMap;
 
 /// Everything that an operation may say.
 pub(super) const FIELDS: &[&str] = &[
@@ -54,8 +54,8 @@ const REQUEST_BYTES_DEFAULT: usize = 128 * 1_024;
 
 /// What is already known of the rest of the file.
 pub(super) struct Surroundings<'a> {
-    pub(super) upstreams: &'a BTreeMap<Name, Upstream>,
-    pub(super) sinks: &'a BTreeMap<Name, Sink>,
+    pub(super) upstreams: &'a Sorted<Name, Upstream>,
+    pub(super) sinks: &'a Sorted<Name, Sink>,
     pub(super) delivery: AttemptPolicy,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Surroundings<'a> {
 pub(super) fn read(
     fields: &Fields<'_>,
     around: &Surroundings<'_>,
-) -> Result<Operation, ConfigError> {
+) -> Result<Operation, Box<ConfigError>> {
     let name = fields.need("name")?.name()?;
     let route = route(&fields.need("route")?)?;
     let work = handler::read(fields, &route, around.upstreams)?;
@@ -112,14 +112,14 @@ pub(super) fn read(
         forward_headers: work.forward_headers,
         replay_headers: fields.read(
             "replay_headers",
-            headers::replayed_with(headers::REPLAYED),
+            headers::replayed_with(headers::REPLAYED.to_vec()),
             headers::replayed,
         )?,
         events_on_done: events.done,
     })
 }
 
-fn route(at: &At<'_>) -> Result<Route, ConfigError> {
+fn route(at: &At<'_>) -> Result<Route, Box<ConfigError>> {
     let route = Route::parse(at.text()?)
         .map_err(|problem| at.wrong(format!("is not a route: {problem}")))?;
     match route.first() {
@@ -132,13 +132,13 @@ fn route(at: &At<'_>) -> Result<Route, ConfigError> {
     }
 }
 
-fn method(at: &At<'_>) -> Result<Method, ConfigError> {
+fn method(at: &At<'_>) -> Result<Method, Box<ConfigError>> {
     // The constants of `http` are not `Copy`, so the choice is between their names.
     let name = at.choice(&[("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH")])?;
     Ok(name.parse().expect("a method's name is one"))
 }
 
-fn mismatch_status(at: &At<'_>) -> Result<StatusCode, ConfigError> {
+fn mismatch_status(at: &At<'_>) -> Result<StatusCode, Box<ConfigError>> {
     match at.integer(400..=499) {
         Ok(409) => Ok(StatusCode::CONFLICT),
         Ok(422) => Ok(StatusCode::UNPROCESSABLE_ENTITY),
@@ -146,7 +146,7 @@ fn mismatch_status(at: &At<'_>) -> Result<StatusCode, ConfigError> {
     }
 }
 
-fn fingerprint(at: &At<'_>) -> Result<FingerprintRule, ConfigError> {
+fn fingerprint(at: &At<'_>) -> Result<FingerprintRule, Box<ConfigError>> {
     let Ok(items) = at.items() else {
         let rule = at.choice(&[("raw", true), ("canonical_json", false)]);
         return match rule {
@@ -160,17 +160,17 @@ fn fingerprint(at: &At<'_>) -> Result<FingerprintRule, ConfigError> {
     if items.is_empty() {
         return Err(at.wrong("is an empty list, with which all requests would be the same"));
     }
-    let pointer = |item: &At<'_>| {
+    let mut pointers = Vec::new();
+    for item in items {
         let text = item.text()?;
         pointer::check(text)
-            .map(|()| text.to_owned())
-            .map_err(|problem| item.wrong(format!("is not a JSON pointer: {problem}")))
-    };
-    let pointers = items.iter().map(pointer).collect::<Result<_, _>>()?;
+            .map_err(|problem| item.wrong(format!("is not a JSON pointer: {problem}")))?;
+        pointers.push(text.to_owned());
+    }
     Ok(FingerprintRule::Pointers(pointers))
 }
 
-fn bytes(at: &At<'_>, max: usize) -> Result<usize, ConfigError> {
+fn bytes(at: &At<'_>, max: usize) -> Result<usize, Box<ConfigError>> {
     let bytes = at.integer(1..=max as u64)?;
     Ok(usize::try_from(bytes).expect("the range is within the type"))
 }
@@ -180,7 +180,7 @@ fn policy(
     delivery: AttemptPolicy,
     retry_budget: Option<BudgetPolicy>,
     events: &events::Events,
-) -> Result<Policy, ConfigError> {
+) -> Result<Policy, Box<ConfigError>> {
     let settings = PolicySettings {
         start_delay_ms: Millis::ZERO,
         attempts: policy::attempts(fields, &policy::OPERATION)?,
@@ -211,7 +211,7 @@ fn policy(
         .map_err(|error| policy::located(fields, policy::OPERATION.timeout, error.problem))
 }
 
-fn total_deadline(at: &At<'_>) -> Result<Option<Millis>, ConfigError> {
+fn total_deadline(at: &At<'_>) -> Result<Option<Millis>, Box<ConfigError>> {
     match at.text()? {
         "none" => Ok(None),
         _ => at

@@ -50,7 +50,7 @@ const DELIVERY: Kind = Kind {
 const SOURCE_DEFAULT: &str = "urn:reprise";
 
 /// `[delivery]`
-pub(super) fn delivery(at: Option<At<'_>>) -> Result<Delivery, ConfigError> {
+pub(super) fn delivery(at: Option<At<'_>>) -> Result<Delivery, Box<ConfigError>> {
     let Some(at) = at else {
         return Ok(Delivery {
             policy: AttemptPolicy {
@@ -83,7 +83,7 @@ pub(super) fn delivery(at: Option<At<'_>>) -> Result<Delivery, ConfigError> {
 }
 
 /// A URI reference, as far as it is looked at here: every message carries it in a header or in JSON.
-pub(super) fn source(at: &At<'_>) -> Result<String, ConfigError> {
+pub(super) fn source(at: &At<'_>) -> Result<String, Box<ConfigError>> {
     let text = at.filled_text()?;
     if text.len() <= webhook::limits::ATTRIBUTE_BYTES_MAX
         && text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -95,7 +95,10 @@ pub(super) fn source(at: &At<'_>) -> Result<String, ConfigError> {
 }
 
 /// The fields of attempts, in the table of an operation or of the deliveries.
-pub(super) fn attempts(fields: &Fields<'_>, kind: &Kind) -> Result<AttemptPolicy, ConfigError> {
+pub(super) fn attempts(
+    fields: &Fields<'_>,
+    kind: &Kind,
+) -> Result<AttemptPolicy, Box<ConfigError>> {
     let timeout_ms = fields.read(kind.timeout, TIMEOUT_DEFAULT, |at| {
         at.duration(LEAST..=limits::LEASE_MAX)
     })?;
@@ -118,7 +121,7 @@ pub(super) fn attempts(fields: &Fields<'_>, kind: &Kind) -> Result<AttemptPolicy
 }
 
 /// `retry_budget` of an upstream.
-pub(super) fn budget(at: &At<'_>) -> Result<BudgetPolicy, ConfigError> {
+pub(super) fn budget(at: &At<'_>) -> Result<BudgetPolicy, Box<ConfigError>> {
     let fields = at.fields(&["capacity", "per_second", "per_success"])?;
     let deposit = |name| fields.read(name, 0, |at| at.thousandths(DEPOSIT_MAX));
     let capacity = fields.need("capacity")?;
@@ -137,14 +140,19 @@ pub(super) fn budget(at: &At<'_>) -> Result<BudgetPolicy, ConfigError> {
 pub(super) const LEAST: Millis = Millis::new(1);
 
 /// A number from 1 to `max`.
-pub(super) fn count(at: &At<'_>, max: u32) -> Result<u32, ConfigError> {
+pub(super) fn count(at: &At<'_>, max: u32) -> Result<u32, Box<ConfigError>> {
     let number = at.integer(1..=u64::from(max))?;
     Ok(u32::try_from(number).expect("the range is within the type"))
 }
 
 /// The error for what the machine finds wrong: its words, in which a field of the file stands for each setting.
-pub(super) fn located(fields: &Fields<'_>, timeout: &str, problem: &str) -> ConfigError {
-    let words = problem.split(' ').map(|word| {
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "every result of the file carries it, so that it is one pointer"
+)]
+pub(super) fn located(fields: &Fields<'_>, timeout: &str, problem: &str) -> Box<ConfigError> {
+    let mut told = String::new();
+    for word in problem.split(' ') {
         let bare = word.trim_end_matches(',');
         let field = match bare {
             "timeout_ms" => timeout,
@@ -155,10 +163,10 @@ pub(super) fn located(fields: &Fields<'_>, timeout: &str, problem: &str) -> Conf
             "floor_ms" => "backoff.floor",
             other => other.strip_suffix("_ms").unwrap_or(other),
         };
-        format!("{field}{}", &word[bare.len()..])
-    });
-    let problem = words.collect::<Vec<_>>().join(" ");
-    let (field, rest) = problem.split_once(' ').unwrap_or(("", &problem));
+        let space = if told.is_empty() { "" } else { " " };
+        told.extend([space, field, &word[bare.len()..]]);
+    }
+    let (field, rest) = told.split_once(' ').unwrap_or(("", &told));
     fields.wrong(field, rest)
 }
 
@@ -173,7 +181,7 @@ enum BackoffKind {
     FullJitter,
 }
 
-fn backoff(at: &At<'_>) -> Result<Backoff, ConfigError> {
+fn backoff(at: &At<'_>) -> Result<Backoff, Box<ConfigError>> {
     let fields = at.fields(&["kind", "delay", "base", "cap", "floor"])?;
     let kind = fields.need("kind")?.choice(&[
         ("constant", BackoffKind::Constant),

@@ -14,7 +14,7 @@ const MAX_AGE_DEFAULT: Millis = Millis::from_secs(10 * 60);
 const MAX_AGE_MAX: Millis = Millis::from_secs(24 * 60 * 60);
 
 /// `[store]`
-pub(super) fn store(at: Option<At<'_>>) -> Result<StoreSettings, ConfigError> {
+pub(super) fn store(at: Option<At<'_>>) -> Result<StoreSettings, Box<ConfigError>> {
     let mut settings = StoreSettings {
         bucket_bits: store_limits::DEFAULT_BUCKET_BITS,
         purge_grace_ms: PURGE_GRACE_DEFAULT.get(),
@@ -33,7 +33,7 @@ pub(super) fn store(at: Option<At<'_>>) -> Result<StoreSettings, ConfigError> {
 }
 
 /// `[operators]`
-pub(super) fn admin_token(at: Option<At<'_>>) -> Result<Option<Secret>, ConfigError> {
+pub(super) fn admin_token(at: Option<At<'_>>) -> Result<Option<Secret>, Box<ConfigError>> {
     let Some(at) = at else { return Ok(None) };
     at.fields(&["token"])?.read("token", None, |at| {
         let token = at.text()?;
@@ -47,7 +47,7 @@ pub(super) fn admin_token(at: Option<At<'_>>) -> Result<Option<Secret>, ConfigEr
 }
 
 /// `[tenant]`
-pub(super) fn tenant_header(at: Option<At<'_>>) -> Result<Option<HeaderName>, ConfigError> {
+pub(super) fn tenant_header(at: Option<At<'_>>) -> Result<Option<HeaderName>, Box<ConfigError>> {
     let Some(at) = at else { return Ok(None) };
     at.fields(&["header"])?
         .read("header", None, |at| match at.text()? {
@@ -57,7 +57,7 @@ pub(super) fn tenant_header(at: Option<At<'_>>) -> Result<Option<HeaderName>, Co
 }
 
 /// `[cors]`
-pub(super) fn cors(at: Option<At<'_>>) -> Result<Option<Cors>, ConfigError> {
+pub(super) fn cors(at: Option<At<'_>>) -> Result<Option<Cors>, Box<ConfigError>> {
     let Some(at) = at else { return Ok(None) };
     let fields = at.fields(&["allowed_origins", "max_age"])?;
     let max_age = fields.read("max_age", MAX_AGE_DEFAULT, |at| {
@@ -71,7 +71,7 @@ pub(super) fn cors(at: Option<At<'_>>) -> Result<Option<Cors>, ConfigError> {
 }
 
 /// The origins of a list; `None` for none. An empty string is none: a variable may leave one out.
-fn origins(at: &At<'_>) -> Result<Option<Origins>, ConfigError> {
+fn origins(at: &At<'_>) -> Result<Option<Origins>, Box<ConfigError>> {
     let mut origins = Vec::new();
     let mut is_any = false;
     for item in at.items()? {

@@ -4,42 +4,42 @@ use super::super::{ConfigError, Inbox, Sink, Upstream};
 use super::at::At;
 use super::{headers, policy};
 use crate::machine::Name;
+use crate::sorted::Sorted;
 use crate::webhook::{self, Mode, Receiver, Secret, SecretError, Secrets};
 use http::Uri;
 use http::header::{HeaderName, HeaderValue};
 use http::uri::Scheme;
-use std::collections::BTreeMap;
 
 /// The header that carries an upstream's key unless the file says otherwise, as the IETF draft names it.
 const KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// `[upstreams]`
-pub(super) fn upstreams(at: Option<&At<'_>>) -> Result<BTreeMap<Name, Upstream>, ConfigError> {
+pub(super) fn upstreams(at: Option<&At<'_>>) -> Result<Sorted<Name, Upstream>, Box<ConfigError>> {
     each(at, upstream)
 }
 
 /// `[sinks]`
-pub(super) fn sinks(at: Option<&At<'_>>) -> Result<BTreeMap<Name, Sink>, ConfigError> {
+pub(super) fn sinks(at: Option<&At<'_>>) -> Result<Sorted<Name, Sink>, Box<ConfigError>> {
     each(at, sink)
 }
 
 /// `[inboxes]`
-pub(super) fn inboxes(at: Option<&At<'_>>) -> Result<BTreeMap<Name, Inbox>, ConfigError> {
+pub(super) fn inboxes(at: Option<&At<'_>>) -> Result<Sorted<Name, Inbox>, Box<ConfigError>> {
     each(at, inbox)
 }
 
 fn each<T>(
     at: Option<&At<'_>>,
-    read: fn(Name, &At<'_>) -> Result<T, ConfigError>,
-) -> Result<BTreeMap<Name, T>, ConfigError> {
-    let mut services = BTreeMap::new();
+    read: fn(Name, &At<'_>) -> Result<T, Box<ConfigError>>,
+) -> Result<Sorted<Name, T>, Box<ConfigError>> {
+    let mut services = Sorted::new();
     for (name, at) in at.map_or(Ok(Vec::new()), At::named)? {
         services.insert(name.clone(), read(name, &at)?);
     }
     Ok(services)
 }
 
-fn upstream(name: Name, at: &At<'_>) -> Result<Upstream, ConfigError> {
+fn upstream(name: Name, at: &At<'_>) -> Result<Upstream, Box<ConfigError>> {
     let fields = at.fields(&["url", "headers", "key_header", "retry_budget"])?;
     let at_url = fields.need("url")?;
     let url = url(&at_url)?.into_parts();
@@ -69,7 +69,7 @@ fn upstream(name: Name, at: &At<'_>) -> Result<Upstream, ConfigError> {
 fn own_headers(
     at: &At<'_>,
     key_header: &HeaderName,
-) -> Result<Vec<(HeaderName, HeaderValue)>, ConfigError> {
+) -> Result<Vec<(HeaderName, HeaderValue)>, Box<ConfigError>> {
     let mut headers: Vec<(HeaderName, HeaderValue)> = Vec::new();
     for (name, at) in at.members()? {
         let name = headers::own_name_of(name, &at)?;
@@ -89,7 +89,7 @@ fn own_headers(
     Ok(headers)
 }
 
-fn sink(name: Name, at: &At<'_>) -> Result<Sink, ConfigError> {
+fn sink(name: Name, at: &At<'_>) -> Result<Sink, Box<ConfigError>> {
     let fields = at.fields(&["url", "secrets", "mode"])?;
     Ok(Sink {
         name,
@@ -101,7 +101,7 @@ fn sink(name: Name, at: &At<'_>) -> Result<Sink, ConfigError> {
     })
 }
 
-fn inbox(name: Name, at: &At<'_>) -> Result<Inbox, ConfigError> {
+fn inbox(name: Name, at: &At<'_>) -> Result<Inbox, Box<ConfigError>> {
     let fields = at.fields(&["secrets", "source"])?;
     let secrets = secrets(&fields.need("secrets")?)?;
     let source = fields.read("source", None, |at| policy::source(at).map(Some))?;
@@ -111,7 +111,7 @@ fn inbox(name: Name, at: &At<'_>) -> Result<Inbox, ConfigError> {
 
 /// Secrets as Standard Webhooks writes them. Empty ones do not count: beside a new secret the old one is there only for a
 /// while, and then a variable leaves it out.
-fn secrets(at: &At<'_>) -> Result<Secrets, ConfigError> {
+fn secrets(at: &At<'_>) -> Result<Secrets, Box<ConfigError>> {
     let mut secrets: Vec<Secret> = Vec::new();
     for item in at.items()? {
         match item.text()? {
@@ -131,7 +131,7 @@ fn secrets(at: &At<'_>) -> Result<Secrets, ConfigError> {
 const NO_URL: &str = "is not an absolute http or https URL";
 
 /// An absolute URL, without anything that a request to it would drop or give away.
-fn url(at: &At<'_>) -> Result<Uri, ConfigError> {
+fn url(at: &At<'_>) -> Result<Uri, Box<ConfigError>> {
     let text = at.filled_text()?;
     if text.contains('#') {
         return Err(at.wrong("has a fragment, which no request carries"));

@@ -6,20 +6,22 @@
 use super::super::ConfigError;
 use super::at::{At, item_path, member_path};
 use super::tree::{Node, Value};
-use std::collections::BTreeSet;
+use crate::sorted::Sorted;
 
 /// The variables that the strings of a tree name.
-pub(in super::super) fn variables(root: &Node) -> Result<BTreeSet<String>, ConfigError> {
-    let mut found = BTreeSet::new();
+pub(in super::super) fn variables(root: &Node) -> Result<Sorted<String, ()>, Box<ConfigError>> {
+    let mut found = Sorted::new();
     collect(&At::root(root), &mut found)?;
     Ok(found)
 }
 
-fn collect(at: &At<'_>, found: &mut BTreeSet<String>) -> Result<(), ConfigError> {
+fn collect(at: &At<'_>, found: &mut Sorted<String, ()>) -> Result<(), Box<ConfigError>> {
     match at.value() {
         Value::Text { text, .. } => {
             let parts = parts(text).map_err(|problem| at.wrong(problem))?;
-            found.extend(parts.iter().filter_map(Part::variable).map(str::to_owned));
+            for name in parts.iter().filter_map(Part::variable) {
+                found.insert(name.to_owned(), ());
+            }
             Ok(())
         }
         Value::List(_) => at.items()?.iter().try_for_each(|item| collect(item, found)),
@@ -35,7 +37,7 @@ fn collect(at: &At<'_>, found: &mut BTreeSet<String>) -> Result<(), ConfigError>
 pub(in super::super) fn fill(
     root: &mut Node,
     variable: &impl Fn(&str) -> Option<String>,
-) -> Result<(), ConfigError> {
+) -> Result<(), Box<ConfigError>> {
     fill_at(root, "", variable)
 }
 
@@ -43,11 +45,13 @@ fn fill_at(
     node: &mut Node,
     path: &str,
     variable: &impl Fn(&str) -> Option<String>,
-) -> Result<(), ConfigError> {
-    let wrong = |problem| ConfigError {
-        line: node.line,
-        field: path.to_owned(),
-        problem,
+) -> Result<(), Box<ConfigError>> {
+    let wrong = |problem| {
+        Box::new(ConfigError {
+            line: node.line,
+            field: path.to_owned(),
+            problem,
+        })
     };
     match &mut node.value {
         Value::Text { text, is_templated } => {

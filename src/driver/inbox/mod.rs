@@ -42,8 +42,6 @@ mod shard;
 pub use error::{InboxError, Rejection};
 pub use orders::{ORDER_CREATED, Projection, Totals};
 
-use std::collections::BTreeSet;
-
 use super::entropy::Entropy;
 use super::kv::Kv;
 use super::store::{Change, Identity, NEVER, NewRecord, Node, Store, StoreError, Updated};
@@ -145,7 +143,7 @@ impl<K: Kv> Inbox<'_, K> {
         let parts = event.parts();
         let identity = Identity::of_event(self.name, &parts.source, &parts.id);
         let mark = Mark::new(identity, now.after(self.policy.retention));
-        let mut settled = BTreeSet::new();
+        let mut settled = Vec::new();
         let mut node = self.shard(shard_of(&identity), now, entropy).await?;
         for _ in 0..limits::TURNS_MAX {
             let shard = Shard::decode(node.payload())?;
@@ -227,7 +225,7 @@ impl<K: Kv> Inbox<'_, K> {
     async fn settle(
         &self,
         shard: &Shard,
-        settled: &mut BTreeSet<Identity>,
+        settled: &mut Vec<Identity>,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<(), InboxError> {
@@ -237,9 +235,13 @@ impl<K: Kv> Inbox<'_, K> {
             if settled.len() >= limits::SETTLED_PER_EVENT_MAX {
                 break;
             }
+            let identity = mark.identity();
+            if settled.contains(&identity) {
+                continue;
+            }
             let new = NewRecord {
                 id: entropy.next_uuid(now.as_unix_ms()),
-                identity: mark.identity(),
+                identity,
                 expires_at_ms: mark.expires_at().as_unix_ms(),
                 payload: DONE.to_vec(),
             };
@@ -248,7 +250,7 @@ impl<K: Kv> Inbox<'_, K> {
                 .expires_at()
                 .after(limits::CLOCK_MARGIN)
                 .is_reached(now);
-            if !is_over && !settled.contains(&new.identity) {
+            if !is_over {
                 match self.store.create(&new, now.as_unix_ms(), entropy).await {
                     Ok(_) => {}
                     // One full bucket must not hold up a shard: this mark stays until there is room.
@@ -256,7 +258,7 @@ impl<K: Kv> Inbox<'_, K> {
                     Err(error) => return Err(error.into()),
                 }
             }
-            settled.insert(new.identity);
+            settled.push(identity);
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! The read model: how many orders there were of each product, and of which quantity.
 
-use std::collections::BTreeMap;
+use crate::sorted::Sorted;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::error::Rejection;
+use crate::json::tree;
 use crate::webhook::CloudEvent;
 
 /// The type of the events that count. All others are acknowledged, and mean nothing here.
@@ -34,20 +35,22 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Projection {
     /// By product id.
-    pub products: BTreeMap<u64, Totals>,
+    pub products: Sorted<u64, Totals>,
 }
 
 impl Projection {
-    pub(super) fn add(&mut self, products: &BTreeMap<u64, Totals>) {
-        for (product_id, totals) in products {
-            let sum = self.products.entry(*product_id).or_default();
+    pub(super) fn add(&mut self, products: &Sorted<u64, Totals>) {
+        for (product_id, totals) in products.iter() {
+            let sum = self
+                .products
+                .get_or_insert_with(*product_id, Totals::default);
             *sum = sum.plus(*totals);
         }
     }
 }
 
 /// What the model takes from an event. Members that are not named here are the sender's own business.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) product_id: u64,
     pub(super) quantity: u64,
@@ -64,20 +67,25 @@ impl Order {
         }
         let data = event.parts().data.as_deref();
         let data = data.ok_or_else(|| malformed("it has no data"))?;
-        // The deserialiser would also take an array, as the members in their order.
         if !event.has_json() || data.trim_ascii_start().first() != Some(&b'{') {
             return Err(malformed("its data is not a JSON object"));
         }
-        match serde_json::from_slice(data) {
-            Ok(order) => Ok(Some(order)),
-            Err(error) => Err(malformed(&error.to_string())),
-        }
+        let order = tree::parse(data).and_then(|tree| {
+            let mut members = tree.members()?;
+            Ok(Self {
+                product_id: members.take("product_id")?,
+                quantity: members.take("quantity")?,
+            })
+        });
+        order
+            .map(Some)
+            .map_err(|misfit| malformed(&misfit.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Order, Projection, Rejection, Totals};
+    use super::{Order, Projection, Rejection, Sorted, Totals};
     use crate::webhook::{CloudEvent, EventParts};
 
     fn read(
@@ -172,9 +180,9 @@ mod tests {
         assert_eq!(sum, totals(u64::MAX, u64::MAX));
         let mut projection = Projection::default();
         for _ in 0..2 {
-            projection.add(&[(1, totals(1, 2)), (3, totals(4, 5))].into());
+            projection.add(&Sorted::from_iter([(1, totals(1, 2)), (3, totals(4, 5))]));
         }
-        let expected = [(1, totals(2, 4)), (3, totals(8, 10))].into();
+        let expected = Sorted::from_iter([(1, totals(2, 4)), (3, totals(8, 10))]);
         assert_eq!(projection.products, expected);
         let json = serde_json::to_string(&projection).expect("a projection has a JSON form");
         assert_eq!(

@@ -1,42 +1,52 @@
 //! A shard: totals by product, and the marks of the events that were added last. Stored as JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
 use super::error::InboxError;
 use super::limits;
 use super::orders::{Order, Totals};
 use crate::driver::store::Identity;
+use crate::json::tree::{self, Misfit, Tree, from_object};
 use crate::machine::{Digest, Timestamp};
+use crate::sorted::Sorted;
 
-const VERSION: u32 = 1;
+const VERSION: u64 = 1;
 
 /// The content of one shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shard {
-    products: BTreeMap<u64, Totals>,
+    products: Sorted<u64, Totals>,
     /// Oldest first.
     marks: Vec<Mark>,
 }
 
 /// The mark of an event whose effect is in the totals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Mark {
     event: Digest,
     /// Until when the event is remembered, here or in its record.
     expires_at: Timestamp,
 }
 
-/// The stored form. Totals are pairs, for brevity: a shard is written again with each event.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stored {
-    v: u32,
-    products: BTreeMap<u64, (u64, u64)>,
-    marks: Vec<Mark>,
+/// The stored form.
+#[derive(Serialize)]
+struct Stored<'a> {
+    v: u64,
+    #[serde(serialize_with = "pairs")]
+    products: &'a Sorted<u64, Totals>,
+    marks: &'a [Mark],
 }
+
+/// Totals are stored as pairs, for brevity: a shard is written again with each event.
+fn pairs<S: Serializer>(products: &Sorted<u64, Totals>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(
+        products
+            .iter()
+            .map(|(id, totals)| (id, (totals.orders, totals.quantity))),
+    )
+}
+
+from_object!(Mark { event, expires_at });
 
 impl Mark {
     pub(super) const fn new(identity: Identity, expires_at: Timestamp) -> Self {
@@ -56,7 +66,7 @@ impl Mark {
 }
 
 impl Shard {
-    pub(super) const fn products(&self) -> &BTreeMap<u64, Totals> {
+    pub(super) const fn products(&self) -> &Sorted<u64, Totals> {
         &self.products
     }
 
@@ -73,10 +83,12 @@ impl Shard {
         &self,
         order: Order,
         mark: Mark,
-        settled: &BTreeSet<Identity>,
+        settled: &[Identity],
     ) -> Result<Self, InboxError> {
         let mut next = self.clone();
-        let totals = next.products.entry(order.product_id).or_default();
+        let totals = next
+            .products
+            .get_or_insert_with(order.product_id, Totals::default);
         *totals = totals.plus(Totals {
             orders: 1,
             quantity: order.quantity,
@@ -94,29 +106,42 @@ impl Shard {
 
     /// The bytes to store.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let products = self.products.iter();
         let stored = Stored {
             v: VERSION,
-            products: products
-                .map(|(id, totals)| (*id, (totals.orders, totals.quantity)))
-                .collect(),
-            marks: self.marks.clone(),
+            products: &self.products,
+            marks: &self.marks,
         };
         serde_json::to_vec(&stored).expect("a shard has a JSON form")
     }
 
     /// Reads stored bytes, whatever they are.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, InboxError> {
-        let stored: Stored = serde_json::from_slice(bytes)
+        let (version, shard) = tree::parse(bytes)
+            .and_then(Self::from_tree)
             .map_err(|_| InboxError::Corrupt("a shard is not the JSON that this version writes"))?;
-        if stored.v != VERSION {
-            return Err(InboxError::Corrupt("a shard is of another version"));
+        if version == VERSION {
+            Ok(shard)
+        } else {
+            Err(InboxError::Corrupt("a shard is of another version"))
         }
-        let products = stored.products.into_iter();
-        let products = products.map(|(id, (orders, quantity))| (id, Totals { orders, quantity }));
-        Ok(Self {
-            products: products.collect(),
-            marks: stored.marks,
+    }
+
+    /// The shard, and the version that it is of.
+    fn from_tree(tree: Tree<'_>) -> Result<(u64, Self), Misfit> {
+        tree.object(|members| {
+            let stored: Sorted<u64, Vec<u64>> = members.take("products")?;
+            let mut products = Sorted::new();
+            for (id, pair) in stored {
+                let [orders, quantity] = pair[..] else {
+                    return Err(Misfit::new("not a pair of totals"));
+                };
+                products.insert(id, Totals { orders, quantity });
+            }
+            let shard = Self {
+                products,
+                marks: members.take("marks")?,
+            };
+            Ok((members.take("v")?, shard))
         })
     }
 }
@@ -139,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_is_this_one() {
-        let shard = Shard::default().after(order(42), mark("e-1"), &BTreeSet::new());
+        let shard = Shard::default().after(order(42), mark("e-1"), &[]);
         let shard = shard.expect("it has room");
         let event = Digest::new(*mark("e-1").identity().as_bytes());
         let expected = format!(
@@ -162,14 +187,10 @@ mod tests {
 
     #[test]
     fn an_event_is_added_marked_and_settled_ones_are_left_out() {
-        let settled = BTreeSet::from([mark("e-1").identity()]);
+        let settled = [mark("e-1").identity()];
         let shard = Shard::default();
-        let shard = shard
-            .after(order(42), mark("e-1"), &BTreeSet::new())
-            .expect("room");
-        let shard = shard
-            .after(order(42), mark("e-2"), &BTreeSet::new())
-            .expect("room");
+        let shard = shard.after(order(42), mark("e-1"), &[]).expect("room");
+        let shard = shard.after(order(42), mark("e-2"), &[]).expect("room");
         let shard = shard.after(order(7), mark("e-3"), &settled).expect("room");
         assert_eq!(shard.marks(), [mark("e-2"), mark("e-3")]);
         assert!(!shard.has_mark(&mark("e-1").identity()));
@@ -177,7 +198,7 @@ mod tests {
         let totals = |orders, quantity| Totals { orders, quantity };
         assert_eq!(
             *shard.products(),
-            [(7, totals(1, 3)), (42, totals(2, 6))].into()
+            Sorted::from_iter([(7, totals(1, 3)), (42, totals(2, 6))])
         );
     }
 
@@ -209,7 +230,7 @@ mod tests {
             bytes < crate::driver::store::limits::MAX_VALUE_BYTES - 1_000,
             "{bytes} bytes"
         );
-        let none = BTreeSet::new();
+        let none: [Identity; 0] = [];
         assert_eq!(
             shard.after(order(1), mark("e-1"), &none),
             Err(InboxError::Full)

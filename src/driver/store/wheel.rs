@@ -17,6 +17,8 @@
 //! A slot's time is that of its latest deadline: whoever comes then finds all of them due. Half of a wheel is left
 //! empty, because two clocks may differ: a slot that is one clock's past must not yet be another one's next turn.
 
+use std::collections::BinaryHeap;
+
 use super::limits;
 
 /// Lengths of a slot in seconds, level by level.
@@ -80,8 +82,8 @@ impl Slot {
             let first = (from_s / length_s + 1).max((last + 1).saturating_sub(SLOTS));
             slots.extend((first..=last).map(|number| Self::new(level, number)));
         }
-        slots.sort_unstable();
-        slots
+        // By a heap, whose code is a fraction of a sort's.
+        BinaryHeap::from(slots).into_sorted_vec()
     }
 
     /// The key of its word. Each turn of the wheel uses the same one.

@@ -1,6 +1,6 @@
 //! One tick under way: the wheel, then the walk, record by record.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BinaryHeap;
 
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ use crate::driver::operation::{Left, Operations};
 use crate::driver::relay::Sink;
 use crate::driver::store::{NEVER, Node, Slot, StoreError, Timer};
 use crate::machine::{DeliveryState, DueReason, OperationEvent, Record, Timestamp, stored};
+use crate::sorted::Sorted;
 
 /// A tick under way.
 pub(super) struct Run<'a, K, D, S, C> {
@@ -126,11 +127,14 @@ where
         let limits = self.tick.limits;
         let most = limits.at_once.min(limits.records - self.ticked.due).max(1);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let mut ids = BTreeSet::new();
-        let is_one_more =
-            |timer: &&Timer| ids.insert(timer.id()) && !self.is_of_next_turn(slot, timer);
-        let length = timers.iter().take(most).take_while(is_one_more).count();
-        length.max(1)
+        let is_one_more = |&length: &usize| {
+            let is_told = timers[..length]
+                .iter()
+                .any(|one| one.id() == timers[length].id());
+            !is_told && !self.is_of_next_turn(slot, &timers[length])
+        };
+        let most = most.min(timers.len());
+        (0..most).take_while(is_one_more).count().max(1)
     }
 
     /// Tells the records of some timers side by side, then takes the timers, the oldest first.
@@ -204,7 +208,7 @@ where
         let now = self.now();
         let buckets = store.take_buckets(limits.buckets, entropy).await?;
         // A bucket may be read more than once, and then tells the same records again.
-        let mut found: BTreeMap<Uuid, Seen> = BTreeMap::new();
+        let mut found: Sorted<Uuid, Seen> = Sorted::new();
         let visit = |node: &Node| {
             let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
             if let Some(seen) = is_unfinished.then(|| self.seen(node, now)).flatten() {
@@ -236,12 +240,12 @@ where
     /// Moves what the walk has found, as far as its share goes.
     async fn move_found(
         &mut self,
-        found: BTreeMap<Uuid, Seen>,
+        found: Sorted<Uuid, Seen>,
         is_wheel_done: bool,
         entropy: &mut Entropy,
     ) -> Result<(), DriverError> {
         let found_at = self.now();
-        let mut due = Vec::new();
+        let mut due = BinaryHeap::new();
         for (id, seen) in found {
             match seen {
                 Seen::Due(at) => due.push((at, id)),
@@ -250,9 +254,8 @@ where
             }
         }
         // Whatever has waited longest goes first.
-        due.sort_unstable();
         let mut share = (self.tick.limits.records / 8).max(1);
-        for (at, id) in due {
+        for (at, id) in due.into_sorted_vec() {
             if share > 0 && !self.is_walk_late(found_at) {
                 share -= 1;
                 let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
