@@ -11,6 +11,7 @@ set -eu
 
 url=${REPRISE_URL:-http://127.0.0.1:3000}
 header=${REPRISE_TICK_HEADER:?names no file}
+[ -r "$header" ] || { echo "tick: cannot read $header" >&2; exit 2; }
 pause=${REPRISE_TICK_SECONDS:-1}
 begun=$(date +%s)
 trouble=

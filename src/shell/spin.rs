@@ -384,7 +384,12 @@ async fn call_whole(
 
 /// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
 fn call_error(error: &ErrorCode) -> CallError {
-    let detail = error.to_string();
+    let detail = match error {
+        ErrorCode::HttpRequestDenied => {
+            "the manifest's allowed_outbound_hosts do not name this host".to_owned()
+        }
+        _ => error.to_string(),
+    };
     match error {
         ErrorCode::DnsTimeout
         | ErrorCode::DnsError(_)

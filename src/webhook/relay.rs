@@ -43,7 +43,10 @@ impl CloudEvent {
 /// more (410), has rejected it. Whatever else is not a success may pass: a receiver that is being deployed answers 404,
 /// and one whose secret is being changed 401. A redirect is not followed: the sink is where the settings say.
 pub fn outcome_of(status: u16, headers: &HeaderMap, now: Timestamp) -> DeliveryOutcome {
-    let error = || AttemptError::new(ErrorKind::Status(status), "the receiver refused the event");
+    let error = || {
+        let detail = format!("the receiver answered {status}");
+        AttemptError::new(ErrorKind::Status(status), &detail)
+    };
     match status {
         200..=299 => DeliveryOutcome::Accepted,
         400 | 410 | 413 | 415 | 422 => DeliveryOutcome::Rejected { error: error() },

@@ -11,9 +11,9 @@ pub enum InboxError {
     Rejected(Rejection),
     /// The store failed.
     Store(StoreError),
-    /// The shard has as many products, or marks, as fit into one value.
+    /// The shard has as many products as fit into one value.
     Full,
-    /// Others kept changing the shard for as long as we were ready to go on.
+    /// Others kept changing the shard for as long as we were ready to go on, or have left it more marks than fit.
     Contended,
     /// A shard is not what this version writes. It is left alone.
     Corrupt(&'static str),

@@ -96,10 +96,12 @@ impl Shard {
         next.marks
             .retain(|mark| !settled.contains(&mark.identity()));
         next.marks.push(mark);
-        if next.products.len() > limits::PRODUCTS_PER_SHARD_MAX
-            || next.marks.len() > limits::MARKS_MAX
-        {
+        if next.products.len() > limits::PRODUCTS_PER_SHARD_MAX {
             return Err(InboxError::Full);
+        }
+        if next.marks.len() > limits::MARKS_MAX {
+            // Those who come by meanwhile settle some.
+            return Err(InboxError::Contended);
         }
         Ok(next)
     }
@@ -237,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             shard.after(order(largest), mark("e-1"), &none),
-            Err(InboxError::Full)
+            Err(InboxError::Contended)
         );
     }
 }

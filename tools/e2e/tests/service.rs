@@ -10,7 +10,7 @@ fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_
         (
             "bucket_bits = 14",
             "bucket_bits = 21",
-            "line 11, store.bucket_bits",
+            "line 12, store.bucket_bits",
         ),
         (
             "handler = \"order\"",
