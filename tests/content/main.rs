@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use reprise::config::FingerprintRule;
 use reprise::content::fingerprint::{self, FingerprintError};
 use reprise::content::json::Json;
+use reprise::json::raw;
 use reprise::machine::Digest;
 
 /// The fingerprint by the JSON value of the body, which all these bodies have.
@@ -260,6 +261,26 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
+    /// Each member of an object is found with its value as it is written, and the whole is what they make together.
+    #[test]
+    fn the_members_of_an_object_are_its_text(values in prop::collection::vec((".{0,9}", json(), any::<bool>()), 0..6)) {
+        let text = |value: &serde_json::Value, is_pretty: &bool| {
+            if *is_pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) }
+        };
+        let members: Vec<(String, String)> = values
+            .iter()
+            .map(|(name, value, is_pretty)| (name.clone(), text(value, is_pretty).expect("a text")))
+            .collect();
+        let pairs: Vec<String> = members
+            .iter()
+            .map(|(name, json)| format!(" {}\n:\t{json} ", serde_json::Value::from(name.as_str())))
+            .collect();
+        let object = format!("\n{{{}}} ", pairs.join(","));
+        let found = raw::members(object.as_bytes()).expect("an object");
+        let found: Vec<(String, String)> = found.into_iter().map(|(name, json)| (name, json.to_owned())).collect();
+        prop_assert_eq!(found, members);
+    }
+
     /// An independent implementation of RFC 8785 writes the same.
     #[test]
     fn the_canonical_form_is_that_of_another_implementation(value in json()) {
