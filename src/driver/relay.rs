@@ -42,7 +42,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Delivers what is due of the record with this id, one event after the other.
     ///
     /// Two relays that meet here share the work: each takes the events that the other has not taken. What is left to do
-    /// gets a timer, also with [`Timers::CallerRelays`]: the caller has relayed.
+    /// gets a timer, also with [`Timers::CallerRelays`](super::Timers::CallerRelays): the caller has relayed.
     pub async fn relay<S: Sink>(
         &self,
         id: uuid::Uuid,

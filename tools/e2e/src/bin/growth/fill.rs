@@ -72,6 +72,10 @@ fn setup() -> Setup {
     let draft = Draft::parse(text).expect("the configuration is sound");
     let manifest = include_str!("../../../../../spin.toml");
     let default = |name: &str| {
+        if name == "events_url" {
+            // The manifest makes it of two others. Tasks have no events.
+            return Some("http://localhost".to_owned());
+        }
         let line = manifest
             .lines()
             .find(|line| line.starts_with(&format!("{name} = {{ default = ")))?;
