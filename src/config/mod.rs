@@ -50,6 +50,14 @@ pub struct Config {
     pub operations: Vec<Operation>,
 }
 
+impl Config {
+    /// The operation of this name; `None` when there is none any more.
+    #[must_use]
+    pub fn operation(&self, name: &Name) -> Option<&Operation> {
+        self.operations.iter().find(|one| one.name == *name)
+    }
+}
+
 /// The store's own settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreSettings {

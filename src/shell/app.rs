@@ -8,9 +8,10 @@ use super::request::{Invocation, RequestBody};
 use super::{cors, dead_letters, inbox, operations, operators, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
+use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
-use crate::driver::store::{Layout, Store, StoreError};
-use crate::machine::Timestamp;
+use crate::driver::store::{Layout, Node, Store, StoreError};
+use crate::machine::{OperationEvent, Record, Timestamp, stored};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -109,13 +110,9 @@ impl App {
         world: World<K, O>,
         invocation: Invocation,
     ) {
-        if let Ok(setup) = &self.setup {
-            let access = Access {
-                app: self,
-                setup,
-                world,
-            };
-            operations::deliver(access, id, invocation).await;
+        if let Ok(access) = self.access(world) {
+            // Whatever goes wrong is in the record, or left to the walk.
+            let _ = operations::deliver(access, id, invocation).await;
         }
     }
 
@@ -127,38 +124,53 @@ impl App {
         world: World<K, O>,
         invocation: Invocation,
     ) -> Result<Reply, Problem> {
-        if matches!(asked, Asked::Health) {
-            return Ok(operators::health());
-        }
-        let setup = self
-            .setup
-            .as_ref()
-            .map_err(|error| Problem::Misconfigured(error.clone()))?;
-        let access = Access {
-            app: self,
-            setup,
-            world,
-        };
+        // Health is told without a setup: a component whose configuration is wrong runs all the same.
+        let access = || self.access(world);
         match asked {
             Asked::Health => Ok(operators::health()),
-            Asked::OpenApi => Ok(reply::text(operators::YAML, setup.openapi.clone())),
+            Asked::OpenApi => {
+                let document = access()?.setup.openapi.clone();
+                Ok(reply::text(operators::YAML, document))
+            }
             Asked::Options { allow } => Ok(options(&allow)),
             Asked::Submit(submit) => {
-                operations::submit(access, submit, head, body, invocation).await
+                operations::submit(access()?, submit, head, body, invocation).await
             }
-            Asked::Show(item) => operations::show(access, item, head, invocation).await,
-            Asked::Cancel(item) => operations::cancel(access, item, head, invocation).await,
+            Asked::Show(item) => {
+                operations::tell(access()?, item, head, OperationEvent::Woken, invocation).await
+            }
+            Asked::Cancel(item) => {
+                operations::tell(
+                    access()?,
+                    item,
+                    head,
+                    OperationEvent::CancelAsked,
+                    invocation,
+                )
+                .await
+            }
             Asked::Receive(settings) => {
-                inbox::receive(access, settings, head, body, invocation).await
+                inbox::receive(access()?, settings, head, body, invocation).await
             }
-            Asked::Projection(settings) => inbox::projection(access, settings, invocation).await,
-            Asked::DeadLetters { from } => dead_letters::list(access, from, invocation).await,
+            Asked::Projection(settings) => inbox::projection(access()?, settings, invocation).await,
+            Asked::DeadLetters { from } => dead_letters::list(access()?, from, invocation).await,
             Asked::DeadLetter(letter, fate) => {
-                dead_letters::decide(access, letter, fate, invocation).await
+                dead_letters::decide(access()?, letter, fate, invocation).await
             }
-            Asked::Sinks => sinks::list(access, invocation).await,
-            Asked::EnableSink(name) => sinks::enable(access, name, invocation).await,
-            Asked::Tick => operators::tick(access, invocation).await,
+            Asked::Sinks => sinks::list(access()?, invocation).await,
+            Asked::EnableSink(name) => sinks::enable(access()?, name, invocation).await,
+            Asked::Tick => operators::tick(access()?, invocation).await,
+        }
+    }
+
+    fn access<K, O>(&self, world: World<K, O>) -> Result<Access<'_, K, O>, Problem> {
+        match &self.setup {
+            Ok(setup) => Ok(Access {
+                app: self,
+                setup,
+                world,
+            }),
+            Err(error) => Err(Problem::Misconfigured(error.clone())),
         }
     }
 }
@@ -208,11 +220,6 @@ pub(super) struct Access<'a, K, O> {
 }
 
 impl<'a, K: Kv, O: Outgoing> Access<'a, K, O> {
-    /// The clock, for what is said after something that takes long.
-    pub(super) const fn clock(&self) -> fn() -> Timestamp {
-        self.world.clock
-    }
-
     /// Opens the store. An instance reads its layout once.
     pub(super) async fn open(self, entropy: &mut Entropy) -> Result<Open<'a, K, O>, StoreError> {
         let Self { app, setup, world } = self;
@@ -239,4 +246,22 @@ pub(super) struct Open<'a, K, O> {
     pub(super) store: Store<K>,
     pub(super) outgoing: O,
     pub(super) clock: fn() -> Timestamp,
+}
+
+impl<K: Kv, O> Open<'_, K, O> {
+    /// The record of an operation by its id, in its node; `None` where there is none.
+    pub(super) async fn find(
+        &self,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<Option<(Node, Record)>, Problem> {
+        let node = self.store.load(id, now.as_unix_ms()).await?;
+        let Some(node) = node.filter(|node| !is_done_event(node)) else {
+            return Ok(None);
+        };
+        match stored::decode(node.payload()) {
+            Ok(record) => Ok(Some((node, record))),
+            Err(error) => Err(Problem::StoreRefused(format!("the record {id}: {error}"))),
+        }
+    }
 }

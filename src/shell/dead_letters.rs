@@ -4,10 +4,10 @@
 //! still not the last. `POST /-/dead-letters/{id}/{seq}/replay` has one delivered again, `DELETE /-/dead-letters/{id}/{seq}`
 //! drops it.
 
-use super::app::{Access, Open, Undelivered};
+use super::app::{Access, Undelivered};
 use super::outgoing::Outgoing;
 use super::problem::Problem;
-use super::record_view::{LastError, rfc_3339};
+use super::record_view::LastError;
 use super::reply::{self, Reply};
 use super::request::Invocation;
 use super::worker::Worker;
@@ -15,9 +15,8 @@ use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Buckets, Node};
-use crate::machine::{
-    Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, Timestamp, stored,
-};
+use crate::machine::{Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, stored};
+use crate::webhook::rfc_3339;
 use http::StatusCode;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -122,9 +121,8 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
     const NONE: Problem = Problem::NotFound("there is no such event");
     let open = access.open(&mut invocation.entropy).await?;
     let now = invocation.now;
-    let record = load(&open, letter.id, now).await?.ok_or(NONE)?;
-    let name = &record.identity().operation;
-    let operation = open.config.operations.iter().find(|one| one.name == *name);
+    let (_, record) = open.find(letter.id, now).await?.ok_or(NONE)?;
+    let operation = open.config.operation(&record.identity().operation);
     let operation =
         operation.ok_or(Problem::NotFound("the configuration has no such operation"))?;
     let worker = Worker::new(&open, operation, now);
@@ -154,21 +152,6 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
         reply.extensions_mut().insert(Undelivered(letter.id));
     }
     Ok(reply)
-}
-
-async fn load<K: Kv, O>(
-    open: &Open<'_, K, O>,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Option<Record>, Problem> {
-    let node = open.store.load(id, now.as_unix_ms()).await?;
-    let Some(node) = node.filter(|node| !is_done_event(node)) else {
-        return Ok(None);
-    };
-    let record = stored::decode(node.payload());
-    record
-        .map(Some)
-        .map_err(|error| Problem::StoreRefused(format!("the record {id}: {error}")))
 }
 
 impl Shown {

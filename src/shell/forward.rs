@@ -71,10 +71,8 @@ pub(super) fn request(
     let method: Method = input.method().parse().map_err(|_| "its method is none")?;
     let body = input.body().as_bytes().to_vec();
     let mut headers = HeaderMap::new();
-    for (name, value) in input.headers().lines() {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) {
-            headers.append(name, value);
-        }
+    for (name, value) in lines(input.headers()) {
+        headers.append(name, value);
     }
     let trace = Trace::of(&headers).unwrap_or(Trace::started_by(record.identity().id));
     for (name, value) in &upstream.headers {
@@ -150,16 +148,11 @@ fn is_ambiguous(status: StatusCode) -> bool {
 /// A call without a response. Where it is not known whether something was done, only an upstream that may be called
 /// twice is called again.
 fn failure(error: &CallError, on_lost: OnLostAttempt) -> Outcome {
-    let (kind, detail, is_ambiguous) = match error {
-        CallError::Unreachable(detail) => (ErrorKind::Unreachable, detail.as_str(), false),
-        CallError::BrokenOff(detail) => (ErrorKind::BrokenOff, detail.as_str(), true),
-        CallError::TimedOut => (
-            ErrorKind::TimedOut,
-            "the upstream did not answer in time",
-            true,
-        ),
+    let is_ambiguous = match error {
+        CallError::Unreachable(_) => false,
+        CallError::BrokenOff(_) | CallError::TimedOut => true,
     };
-    let error = AttemptError::new(kind, detail);
+    let error = error.of_attempt("the upstream did not answer in time");
     match on_lost {
         OnLostAttempt::Fail if is_ambiguous => Outcome::Terminal { error },
         OnLostAttempt::Fail | OnLostAttempt::Retry => Outcome::Retryable { error, hint: None },
@@ -179,6 +172,12 @@ fn result(answered: Answered, operation: &Operation) -> OperationResult {
         headers: Headers::new(fitting(lines)).expect("what does not fit was left out"),
         body,
     }
+}
+
+/// Kept header lines, as headers of a message again.
+pub(super) fn lines(headers: &Headers) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    let lines = headers.lines().iter();
+    lines.filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::try_from(value).ok()?)))
 }
 
 /// The header lines of a message that are on a list. A list has none of those that concern one connection; which others

@@ -1,11 +1,12 @@
 //! The operations that we do ourselves: their input is checked before it is taken, and their result is made of it.
 
-use super::record_view::{location, rfc_3339};
+use super::record_view::location;
 use crate::config::Handler;
 use crate::content::json::Json;
 use crate::handler::analyze;
 use crate::handler::order::Order;
 use crate::machine::{Blob, Headers, Input, OperationResult, Record, ResultBody};
+use crate::webhook::rfc_3339;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, LOCATION};
 use serde::Serialize;

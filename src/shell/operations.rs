@@ -21,9 +21,11 @@ use crate::driver::store::Identity as StoreIdentity;
 use crate::driver::{Operations, Settled, Timers};
 use crate::machine::{
     Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal, ResultBody,
-    State, Timestamp, stored,
+    State, Timestamp,
 };
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Response, StatusCode};
@@ -112,61 +114,50 @@ fn with_events(mut reply: Reply, record: &Record, config: &Config, has_due_event
     reply
 }
 
-/// Delivers what is due of a record's events. Whatever goes wrong is in the record, or left to the walk.
+/// Delivers what is due of a record's events.
 pub(super) async fn deliver<K: Kv, O: Outgoing>(
     access: Access<'_, K, O>,
     id: Uuid,
     mut invocation: Invocation,
-) {
+) -> Result<(), Problem> {
     let now = invocation.now;
-    let Ok(open) = access.open(&mut invocation.entropy).await else {
-        return;
-    };
-    let Ok(Some(node)) = open.store.load(id, now.as_unix_ms()).await else {
-        return;
-    };
-    let Ok(record) = stored::decode(node.payload()) else {
-        return;
-    };
-    let name = &record.identity().operation;
-    if let Some(operation) = open.config.operations.iter().find(|one| one.name == *name) {
-        let worker = Worker::new(&open, operation, now);
-        let operations = open.operations(operation, &worker);
-        let _ = operations
-            .relay(id, &open.postman(), now, &mut invocation.entropy)
-            .await;
-    }
+    let open = access.open(&mut invocation.entropy).await?;
+    let (_, record) = open.find(id, now).await?.ok_or(NO_RECORD)?;
+    let operation = open.config.operation(&record.identity().operation);
+    let operation = operation.ok_or(NO_RECORD)?;
+    let worker = Worker::new(&open, operation, now);
+    let operations = open.operations(operation, &worker);
+    operations
+        .relay(id, &open.postman(), now, &mut invocation.entropy)
+        .await?;
+    Ok(())
 }
 
-/// A look at a record. It moves the operation on if its next step is due.
-pub(super) async fn show<K: Kv, O: Outgoing>(
+/// Tells a client's record that somebody looks at it, which moves it on if its next step is due, or that it is to be called
+/// off; and shows it as it then is.
+///
+/// A record of another tenant, or at another path, is none: whether there is one of this id is nobody else's business.
+pub(super) async fn tell<K: Kv, O: Outgoing>(
     access: Access<'_, K, O>,
     item: Item,
     head: &Parts,
-    invocation: Invocation,
+    event: OperationEvent,
+    mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
-    let clock = access.clock();
-    let config = &access.setup.config;
-    let (operation, settled) = tell(access, item, head, OperationEvent::Woken, invocation).await?;
-    let has_due_event = settled.has_due_event();
-    let Settled::At { record, .. } = settled else {
-        return Err(NO_RECORD);
-    };
-    let reply = shown(&record, operation, StatusCode::OK, clock())?;
-    Ok(with_events(reply, &record, config, has_due_event))
-}
-
-/// A record that is to be called off.
-pub(super) async fn cancel<K: Kv, O: Outgoing>(
-    access: Access<'_, K, O>,
-    item: Item,
-    head: &Parts,
-    invocation: Invocation,
-) -> Result<Reply, Problem> {
-    let clock = access.clock();
-    let config = &access.setup.config;
-    let (operation, settled) =
-        tell(access, item, head, OperationEvent::CancelAsked, invocation).await?;
+    let now = invocation.now;
+    let open = access.open(&mut invocation.entropy).await?;
+    let (node, record) = open.find(item.id, now).await?.ok_or(NO_RECORD)?;
+    let identity = record.identity();
+    let collection = head.uri.path().rsplit_once('/');
+    let is_here = identity.tenant == item.tenant
+        && collection.is_some_and(|(path, _)| path == local::path_of(&record.origin().input));
+    let operation = open.config.operation(&identity.operation);
+    let operation = operation.filter(|_| is_here).ok_or(NO_RECORD)?;
+    let worker = Worker::new(&open, operation, now);
+    let operations = open.operations(operation, &worker);
+    let settled = operations
+        .tell(node, event, now, &mut invocation.entropy)
+        .await?;
     let has_due_event = settled.has_due_event();
     let Settled::At { record, effect, .. } = settled else {
         return Err(NO_RECORD);
@@ -174,48 +165,9 @@ pub(super) async fn cancel<K: Kv, O: Outgoing>(
     if effect == Effect::Refuse(Refusal::AlreadyEnded) {
         return Err(Problem::AlreadyEnded(record.state().name()));
     }
-    let reply = shown(&record, operation, StatusCode::OK, clock())?;
-    Ok(with_events(reply, &record, config, has_due_event))
-}
-
-/// Tells a client's record what happened. A record of another tenant, or at another path, is none: whether there is one
-/// of this id is nobody else's business.
-async fn tell<'a, K: Kv, O: Outgoing>(
-    access: Access<'a, K, O>,
-    item: Item,
-    head: &Parts,
-    event: OperationEvent,
-    mut invocation: Invocation,
-) -> Result<(&'a Operation, Settled), Problem> {
-    let id = item.id;
-    let now = invocation.now;
-    let open = access.open(&mut invocation.entropy).await?;
-    let node = open
-        .store
-        .load(id, now.as_unix_ms())
-        .await?
-        .ok_or(NO_RECORD)?;
-    let record = stored::decode(node.payload())
-        .map_err(|error| Problem::StoreRefused(format!("the record {id}: {error}")))?;
-    let identity = record.identity();
-    let path = head.uri.path();
-    let is_here = identity.tenant == item.tenant
-        && local::path_of(&record.origin().input)
-            == path
-                .rsplit_once('/')
-                .map_or("", |(collection, _)| collection);
-    let operation = open
-        .config
-        .operations
-        .iter()
-        .find(|one| one.name == identity.operation);
-    let operation = operation.filter(|_| is_here).ok_or(NO_RECORD)?;
-    let worker = Worker::new(&open, operation, now);
-    let operations = open.operations(operation, &worker);
-    let settled = operations
-        .tell(node, event, now, &mut invocation.entropy)
-        .await?;
-    Ok((operation, settled))
+    // An attempt may have taken its time.
+    let reply = shown(&record, operation, StatusCode::OK, (open.clock)())?;
+    Ok(with_events(reply, &record, open.config, has_due_event))
 }
 
 impl<K: Kv, O: Outgoing> Open<'_, K, O> {
@@ -296,11 +248,14 @@ fn answer(
             .insert(OPERATION_LOCATION, location_value(record));
     }
     if turn == Turn::Repeat {
-        reply
-            .headers_mut()
-            .insert(REPLAYED, HeaderValue::from_static("true"));
+        mark_replayed(&mut reply);
     }
     Ok(reply)
+}
+
+fn mark_replayed(reply: &mut Reply) {
+    let marker = HeaderValue::from_static("true");
+    reply.headers_mut().insert(REPLAYED, marker);
 }
 
 /// The answer while an operation has not ended. It is never one that reads like success.
@@ -314,9 +269,7 @@ fn unfinished(
         (Turn::First, _) => shown(record, operation, StatusCode::ACCEPTED, now),
         (Turn::RepeatThatWorked | Turn::Repeat, WhileUnfinished::Record) => {
             let mut reply = shown(record, operation, StatusCode::OK, now)?;
-            reply
-                .headers_mut()
-                .insert(REPLAYED, HeaderValue::from_static("true"));
+            mark_replayed(&mut reply);
             Ok(reply)
         }
         (Turn::RepeatThatWorked | Turn::Repeat, WhileUnfinished::Conflict) => {
@@ -355,19 +308,15 @@ fn original(
         }
         ResultBody::TooLarge { .. } => {
             let mut reply = shown(record, operation, status, now)?;
-            reply.headers_mut().remove(http::header::LOCATION);
+            reply.headers_mut().remove(LOCATION);
             reply
         }
     };
     let is_kept = matches!(result.body, ResultBody::Kept(_));
-    for (name, value) in result.headers.lines() {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) {
-            // What describes the body that was not kept does not describe the one that is sent.
-            if is_kept
-                || !(name == CONTENT_TYPE || name == CONTENT_ENCODING || name == http::header::ETAG)
-            {
-                reply.headers_mut().append(name, value);
-            }
+    for (name, value) in forward::lines(&result.headers) {
+        // What describes the body that was not kept does not describe the one that is sent.
+        if is_kept || ![CONTENT_TYPE, CONTENT_ENCODING, ETAG].contains(&name) {
+            reply.headers_mut().append(name, value);
         }
     }
     reply.headers_mut().remove(RETRY_AFTER);

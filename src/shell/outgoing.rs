@@ -1,6 +1,6 @@
 //! The way out: one HTTP call, whole or not at all.
 
-use crate::machine::Timestamp;
+use crate::machine::{AttemptError, ErrorKind, Timestamp};
 use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::{Request, StatusCode};
 
@@ -78,6 +78,18 @@ pub enum CallError {
     BrokenOff(String),
     /// The time was over: whether something was done is not known.
     TimedOut,
+}
+
+impl CallError {
+    /// The error of the attempt that made the call; `timed_out` says of whom an answer was waited for.
+    pub(super) fn of_attempt(&self, timed_out: &str) -> AttemptError {
+        let (kind, detail) = match self {
+            Self::Unreachable(detail) => (ErrorKind::Unreachable, detail.as_str()),
+            Self::BrokenOff(detail) => (ErrorKind::BrokenOff, detail.as_str()),
+            Self::TimedOut => (ErrorKind::TimedOut, timed_out),
+        };
+        AttemptError::new(kind, detail)
+    }
 }
 
 #[cfg(test)]

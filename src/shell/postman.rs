@@ -3,7 +3,7 @@
 //! A delivery is one signed request. Its id and its body are the same on every attempt; its time and signature are its
 //! own.
 
-use super::outgoing::{CallError, CallLimits, Outgoing};
+use super::outgoing::{CallLimits, Outgoing};
 use super::sinks;
 use crate::config::{Config, Sink as SinkSettings};
 use crate::driver::kv::Kv;
@@ -55,15 +55,14 @@ impl<K: Kv, O: Outgoing> Sink for Postman<'_, K, O> {
             && is_disabled_by(answered.status.as_u16())
         {
             // Should this fail, the next event learns it anew.
-            let seen = (record.identity().id, start.attempt);
-            let _ = sinks::disable(self.store, &sink.name, seen).await;
+            let _ = sinks::disable(self.store, &sink.name, record.identity().id, start).await;
         }
         let outcome = match called.end {
             Ok(answered) => {
                 outcome_of(answered.status.as_u16(), &answered.headers, called.ended_at)
             }
             Err(error) => DeliveryOutcome::Retryable {
-                error: error_of(&error),
+                error: error.of_attempt("the receiver did not answer in time"),
                 hint: None,
             },
         };
@@ -97,13 +96,4 @@ fn request(sink: &SinkSettings, message: Message) -> Request<Vec<u8>> {
     }
     request.headers_mut().insert(CONTENT_LENGTH, length);
     request
-}
-
-fn error_of(error: &CallError) -> AttemptError {
-    let (kind, detail) = match error {
-        CallError::Unreachable(detail) => (ErrorKind::Unreachable, detail.as_str()),
-        CallError::BrokenOff(detail) => (ErrorKind::BrokenOff, detail.as_str()),
-        CallError::TimedOut => (ErrorKind::TimedOut, "the receiver did not answer in time"),
-    };
-    AttemptError::new(kind, detail)
 }

@@ -1,19 +1,18 @@
 //! A record as its client sees it: where it stands, how much work has gone into it, and what came of it.
 
-use super::local;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
+use super::{local, request};
 use crate::config::{Handler, Operation};
 use crate::json::raw::{self, Object};
 use crate::machine::{
     AttemptError, ErrorKind, Headers, OperationResult, Record, ResultBody, State, Timestamp,
 };
+use crate::webhook::rfc_3339;
 use base64ct::{Base64, Encoding as _};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// The reply that shows a record, with the time of its next step while there is one.
 pub(super) fn shown(
@@ -43,14 +42,6 @@ pub(super) fn location(record: &Record) -> String {
 /// The path of a record as a header's value.
 pub(super) fn location_value(record: &Record) -> HeaderValue {
     HeaderValue::try_from(location(record)).expect("the target of an input is visible ASCII")
-}
-
-/// A time as clients read it; `None` for one that lies beyond what the format can say.
-pub(super) fn rfc_3339(at: Timestamp) -> Option<String> {
-    let mut text = String::new();
-    let time = UNIX_EPOCH.checked_add(Duration::from_millis(at.as_unix_ms()))?;
-    write!(text, "{}", humantime::format_rfc3339_millis(time)).ok()?;
-    Some(text)
 }
 
 /// An attempt's error, in words.
@@ -166,27 +157,8 @@ fn response(result: &OperationResult) -> Vec<u8> {
 }
 
 fn is_json(headers: &Headers) -> bool {
-    let of = |value: &str| {
-        let essence = value.split(';').next().unwrap_or_default().trim();
-        essence.eq_ignore_ascii_case("application/json")
-            || essence.to_ascii_lowercase().ends_with("+json")
-    };
-    headers
-        .lines()
-        .iter()
-        .any(|(name, value)| CONTENT_TYPE == name.as_str() && of(value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_written_or_refused() {
-        let written = rfc_3339(Timestamp::from_unix_ms(1_790_000_000_123));
-        assert_eq!(written.as_deref(), Some("2026-09-21T14:13:20.123Z"));
-        for ms in [300_000_000_000_000, u64::MAX] {
-            assert_eq!(rfc_3339(Timestamp::from_unix_ms(ms)), None, "{ms}");
-        }
-    }
+    let mut lines = headers.lines().iter();
+    lines.any(|(name, value)| {
+        CONTENT_TYPE == name.as_str() && request::is_json(value.as_bytes(), true)
+    })
 }

@@ -75,7 +75,7 @@ pub(super) fn bytes(body: &RequestBody, max: usize) -> Result<&[u8], Problem> {
 
 /// Whether a Content-Type is JSON, or with `or_suffix` a type that is made of it (RFC 6839). Parameters say nothing about
 /// it: JSON is UTF-8 (RFC 8259, section 11).
-fn is_json(value: &[u8], or_suffix: bool) -> bool {
+pub(super) fn is_json(value: &[u8], or_suffix: bool) -> bool {
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();
     essence == b"application/json" || (or_suffix && essence.ends_with(b"+json"))

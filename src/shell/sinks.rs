@@ -14,7 +14,7 @@ use super::reply::{self, Reply};
 use super::request::Invocation;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Store, StoreError};
-use crate::machine::Name;
+use crate::machine::{DeliveryStart, Name};
 use crate::sorted::Sorted;
 use http::StatusCode;
 use serde::Serialize;
@@ -44,10 +44,12 @@ pub(super) async fn is_enabled<K: Kv>(store: &Store<K>, sink: &Name) -> Result<b
 pub(super) async fn disable<K: Kv>(
     store: &Store<K>,
     sink: &Name,
-    (record, attempt): (Uuid, u32),
+    record: Uuid,
+    delivery: &DeliveryStart,
 ) -> Result<(), StoreError> {
-    // A delivery has one outcome, so nobody else draws this.
-    let drawn = record.as_u64_pair().1.rotate_left(32) ^ u64::from(attempt);
+    // One attempt at one event has one outcome, so nobody else draws this.
+    let attempt = u64::from(delivery.seq) << 32 | u64::from(delivery.attempt);
+    let drawn = record.as_u64_pair().1.rotate_left(32) ^ attempt;
     change(store, sink, drawn << 1 | 1).await
 }
 

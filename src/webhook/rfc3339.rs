@@ -7,6 +7,11 @@ use crate::machine::{Millis, Timestamp};
 /// The last millisecond of the year 9999: RFC 3339 has no later one.
 const LAST_MS: u64 = 253_402_300_799_999;
 
+/// A time in UTC, to the millisecond; `None` for one behind the year 9999, which has no such form.
+pub fn rfc_3339(at: Timestamp) -> Option<String> {
+    (at.as_unix_ms() <= LAST_MS).then(|| format(at))
+}
+
 /// `at` in UTC, to the millisecond. Whatever lies behind the year 9999 is written as its last millisecond.
 pub(super) fn format(at: Timestamp) -> String {
     let at = UNIX_EPOCH + Duration::from_millis(at.as_unix_ms().min(LAST_MS));
@@ -61,7 +66,7 @@ fn two_digits(tens: u8, ones: u8) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST_MS, format, parse};
+    use super::{LAST_MS, format, parse, rfc_3339};
     use crate::machine::Timestamp;
 
     #[test]
@@ -104,11 +109,21 @@ mod tests {
         for (ms, text) in written {
             let at = Timestamp::from_unix_ms(ms);
             assert_eq!(format(at), text);
+            assert_eq!(rfc_3339(at).as_deref(), Some(text));
             assert_eq!(parse(text), Some(at));
         }
         assert_eq!(
             format(Timestamp::from_unix_ms(u64::MAX)),
             "9999-12-31T23:59:59.999Z"
         );
+    }
+
+    #[test]
+    fn a_time_is_written_or_refused() {
+        let written = rfc_3339(Timestamp::from_unix_ms(1_790_000_000_123));
+        assert_eq!(written.as_deref(), Some("2026-09-21T14:13:20.123Z"));
+        for ms in [LAST_MS + 1, 300_000_000_000_000, u64::MAX] {
+            assert_eq!(rfc_3339(Timestamp::from_unix_ms(ms)), None, "{ms}");
+        }
     }
 }
