@@ -19,11 +19,26 @@ pub use python::{python, python_program};
 pub use redis::Redis;
 pub use upstream::{Seen, Sent, Upstream};
 
+use reprise::machine::Timestamp;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a process may take to come up. Generous, because a cold start compiles the component.
 pub(crate) const START: Duration = Duration::from_mins(2);
+
+/// The time, by this machine's clock.
+///
+/// # Panics
+/// When that clock is before 1970.
+#[must_use]
+pub fn now() -> Timestamp {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("it is after 1970");
+    Timestamp::from_unix_ms(
+        u64::try_from(now.as_millis()).expect("it is before the year 500 million"),
+    )
+}
 
 /// A loopback port that is free now.
 pub(crate) fn free_port() -> u16 {

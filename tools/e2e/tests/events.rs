@@ -2,11 +2,11 @@
 //! inbox's door.
 
 use reprise::machine::Timestamp;
-use reprise::webhook::{MessageId, Secret, Secrets};
-use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream, wait_until};
+use reprise::webhook::{MessageId, Secret, Secrets, rfc_3339};
+use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream, now, wait_until};
 use serde_json::{Value, json};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
@@ -283,30 +283,12 @@ fn operators_routes_are_closed_without_the_token() {
     }
 }
 
-fn now() -> Timestamp {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("it is after 1970");
-    Timestamp::from_unix_ms(
-        u64::try_from(now.as_millis()).expect("it is before the year 500 million"),
-    )
-}
-
 /// An event as JSON, as a sender of ours would send it.
 fn event(id: &str, product: u64) -> Value {
-    let time = "2026-01-01T00:00:00Z";
-    let mut event = json!({
-        "specversion": "1.0", "id": id, "source": "urn:reprise", "type": "order.created", "time": time,
+    json!({
+        "specversion": "1.0", "id": id, "source": "urn:reprise", "type": "order.created", "time": rfc_3339(now()),
         "datacontenttype": "application/json", "data": {"product_id": product, "quantity": 1},
-    });
-    // Its time is now, in whole seconds.
-    event["time"] = rfc_3339(now()).into();
-    event
-}
-
-fn rfc_3339(at: Timestamp) -> String {
-    let date = UNIX_EPOCH + Duration::from_millis(at.as_unix_ms());
-    humantime::format_rfc3339_seconds(date).to_string()
+    })
 }
 
 fn send(client: &Client, id: Option<&str>, secret: &str, at: Timestamp, body: &str) -> Answer {

@@ -87,15 +87,11 @@ fn no_header(seen: &Seen, names: &[&str]) {
 #[test]
 fn an_upstream_gets_the_request_and_only_what_is_listed_of_its_headers() {
     let upstream = Upstream::start(|_, _| Sent::new(200, &[], b"ok"));
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
+    let Setting { client, .. } = &start(&upstream.url(), "");
     let body: Vec<u8> = (0..=255).collect();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let answer = put(
-        &client,
+        client,
         "client-key",
         &[
             ("content-type", "application/octet-stream"),
@@ -162,12 +158,8 @@ fn of_a_response_only_what_is_listed_comes_back_and_a_repeat_gets_the_same() {
         ];
         Sent::new(201, &headers, b"\xff\xfe\x00part")
     });
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
-    let first = put(&client, "k", &[], b"x");
+    let Setting { client, .. } = &start(&upstream.url(), "");
+    let first = put(client, "k", &[], b"x");
     assert_eq!(first.status, 201);
     let kept = |name| {
         first
@@ -192,7 +184,7 @@ fn of_a_response_only_what_is_listed_comes_back_and_a_repeat_gets_the_same() {
     ] {
         assert_eq!(first.header(name), None, "{name}");
     }
-    let repeat = put(&client, "k", &[], b"x");
+    let repeat = put(client, "k", &[], b"x");
     assert!(repeat.is_replayed() && !first.is_replayed());
     assert_eq!(repeat.lasting(), first.lasting());
     assert_eq!(upstream.seen().len(), 1);
@@ -208,14 +200,10 @@ fn every_attempt_carries_the_same_key_and_each_operation_its_own() {
         0 | 1 => Sent::new(503, &[], b""),
         _ => Sent::new(200, &[], b"done"),
     });
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
-    assert_eq!(put(&client, "a", &[], b"x").status, 202);
-    assert_eq!(until_ended(&client, "a").status, 200);
-    assert_eq!(put(&client, "b", &[], b"x").status, 200);
+    let Setting { client, .. } = &start(&upstream.url(), "");
+    assert_eq!(put(client, "a", &[], b"x").status, 202);
+    assert_eq!(until_ended(client, "a").status, 200);
+    assert_eq!(put(client, "b", &[], b"x").status, 200);
     let seen = upstream.seen();
     let keys: Vec<_> = seen
         .iter()
@@ -239,11 +227,7 @@ fn every_attempt_carries_the_same_key_and_each_operation_its_own() {
 #[test]
 fn what_is_raw_is_compared_byte_for_byte_and_so_are_path_and_query() {
     let upstream = Upstream::start(|_, _| Sent::new(200, &[], b"ok"));
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
+    let Setting { client, .. } = &start(&upstream.url(), "");
     let send = |path: &str, body: &[u8]| {
         client
             .send("PUT", path, &[("idempotency-key", "k")], body)
@@ -266,17 +250,13 @@ fn redirects_and_refusals_are_results_and_nobody_follows_them() {
     let upstream = Upstream::start(move |before, _| {
         Sent::new(statuses[before], &[("Location", &target)], b"")
     });
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
+    let Setting { client, .. } = &start(&upstream.url(), "");
     for status in statuses {
         let key = format!("k{status}");
-        let first = put(&client, &key, &[], b"x");
+        let first = put(client, &key, &[], b"x");
         assert_eq!((first.status, first.is_replayed()), (status, false));
         assert_eq!(
-            put(&client, &key, &[], b"x").lasting(),
+            put(client, &key, &[], b"x").lasting(),
             first.lasting(),
             "{status}"
         );
@@ -309,16 +289,12 @@ fn an_odd_response_is_a_result_or_another_attempt_and_never_passed_on_by_halves(
         delay: Duration::ZERO,
         bytes: format!("HTTP/1.1 {}", table[before].0).into_bytes(),
     });
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
+    let Setting { client, .. } = &start(&upstream.url(), "");
     for (number, (response, status)) in table.iter().enumerate() {
-        let first = put(&client, &format!("k{number}"), &[], b"x");
+        let first = put(client, &format!("k{number}"), &[], b"x");
         assert_eq!(first.status, *status, "{response:?}: {first:?}");
         if *status != 202 {
-            let repeat = put(&client, &format!("k{number}"), &[], b"x");
+            let repeat = put(client, &format!("k{number}"), &[], b"x");
             assert!(repeat.is_replayed(), "{response:?}: {repeat:?}");
             assert_eq!(repeat.lasting(), first.lasting(), "{response:?}");
         }
@@ -330,13 +306,9 @@ fn an_odd_response_is_a_result_or_another_attempt_and_never_passed_on_by_halves(
 fn what_may_pass_is_attempted_until_the_attempts_are_used_up_and_then_failed_for_good() {
     let upstream =
         Upstream::start(|before, _| Sent::new([401, 425, 500][before % 3], &[], b"secret detail"));
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "");
-    assert_eq!(put(&client, "k", &[], b"x").status, 202);
-    let failed = until_ended(&client, "k");
+    let Setting { client, .. } = &start(&upstream.url(), "");
+    assert_eq!(put(client, "k", &[], b"x").status, 202);
+    let failed = until_ended(client, "k");
     assert_eq!(
         (failed.status, failed.problem().as_str()),
         (502, "operation-failed")
@@ -347,7 +319,7 @@ fn what_may_pass_is_attempted_until_the_attempts_are_used_up_and_then_failed_for
     );
     assert!(!failed.body.contains("secret detail"), "{failed:?}");
     assert_eq!(failed.json()["retryable"], false);
-    let repeat = put(&client, "k", &[], b"x");
+    let repeat = put(client, "k", &[], b"x");
     assert!(repeat.is_replayed());
     assert_eq!((repeat.status, repeat.body), (502, failed.body));
     assert_eq!(upstream.seen().len(), 3);
@@ -364,18 +336,14 @@ fn an_upstream_that_may_not_be_called_twice_is_not_when_nobody_knows_what_it_did
         },
     ] {
         let upstream = Upstream::start(move |_, _| sent.clone());
-        let Setting {
-            client,
-            state: _state,
-            host: _host,
-        } = start(&upstream.url(), "on_lost_attempt = \"fail\"");
-        let failed = put(&client, "k", &[], b"x");
+        let Setting { client, .. } = &start(&upstream.url(), "on_lost_attempt = \"fail\"");
+        let failed = put(client, "k", &[], b"x");
         assert_eq!(
             (failed.status, failed.problem().as_str()),
             (502, "operation-failed"),
             "{failed:?}"
         );
-        assert_eq!(put(&client, "k", &[], b"x").status, 502);
+        assert_eq!(put(client, "k", &[], b"x").status, 502);
         assert_eq!(upstream.seen().len(), 1);
     }
 }
@@ -387,21 +355,17 @@ fn an_upstream_that_is_not_there_is_called_again_and_again() {
         .local_addr()
         .unwrap()
         .port();
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(
+    let Setting { client, .. } = &start(
         &format!("http://127.0.0.1:{port}"),
         "on_lost_attempt = \"fail\"",
     );
-    let first = put(&client, "k", &[], b"x");
+    let first = put(client, "k", &[], b"x");
     assert_eq!(
         (first.status, first.json()["last_error"]["kind"].clone()),
         (202, "unreachable".into()),
         "{first:?}"
     );
-    let failed = until_ended(&client, "k");
+    let failed = until_ended(client, "k");
     assert!(
         failed.status == 502 && failed.body.contains("unreachable"),
         "{failed:?}"
@@ -411,12 +375,8 @@ fn an_upstream_that_is_not_there_is_called_again_and_again() {
 #[test]
 fn an_operation_ends_at_its_total_deadline_with_its_last_error() {
     let upstream = Upstream::start(|_, _| Sent::new(503, &[("Retry-After", "30")], b""));
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), "total_deadline = \"10s\"");
-    let failed = put(&client, "k", &[], b"x");
+    let Setting { client, .. } = &start(&upstream.url(), "total_deadline = \"10s\"");
+    let failed = put(client, "k", &[], b"x");
     assert_eq!(
         (failed.status, failed.problem().as_str()),
         (502, "operation-failed")
@@ -437,14 +397,10 @@ fn an_operation_may_show_its_record_before_and_after_its_end() {
         _ => Sent::new(201, &[], b"ok"),
     });
     let record = "while_unfinished = \"record\"\nwhen_finished = \"record\"\nkey = \"optional\"";
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), record);
-    let first = put(&client, "k", &[], b"x");
+    let Setting { client, .. } = &start(&upstream.url(), record);
+    let first = put(client, "k", &[], b"x");
     assert_eq!((first.status, first.is_replayed()), (202, false));
-    let repeat = put(&client, "k", &[], b"x");
+    let repeat = put(client, "k", &[], b"x");
     assert_eq!((repeat.status, repeat.is_replayed()), (200, true));
     assert_eq!(
         (repeat.id(), repeat.json()["status"].clone()),
@@ -452,9 +408,9 @@ fn an_operation_may_show_its_record_before_and_after_its_end() {
     );
     assert!(repeat.header("retry-after").is_some());
     wait_until("the end", SOON, || {
-        put(&client, "k", &[], b"x").json()["status"] == "done"
+        put(client, "k", &[], b"x").json()["status"] == "done"
     });
-    let done = put(&client, "k", &[], b"x");
+    let done = put(client, "k", &[], b"x");
     assert_eq!(
         (done.status, done.id(), done.is_replayed()),
         (200, first.id(), true)
@@ -469,16 +425,12 @@ fn an_operation_may_show_its_record_before_and_after_its_end() {
 fn an_empty_retry_budget_ends_the_retries_of_all_operations_that_share_it() {
     let upstream = Upstream::start(|_, _| Sent::new(503, &[], b""));
     let budget = "\n[upstreams.parts.retry_budget]\ncapacity = 2\nper_second = \"0.001\"\n";
-    let Setting {
-        client,
-        state: _state,
-        host: _host,
-    } = start(&upstream.url(), budget);
+    let Setting { client, .. } = &start(&upstream.url(), budget);
     let statuses: Vec<u16> = (0..4)
-        .map(|n| put(&client, &format!("k{n}"), &[], b"x").status)
+        .map(|n| put(client, &format!("k{n}"), &[], b"x").status)
         .collect();
     assert_eq!(statuses, [202, 202, 502, 502]);
-    assert!(put(&client, "k3", &[], b"x").body.contains("budget"));
+    assert!(put(client, "k3", &[], b"x").body.contains("budget"));
     assert_eq!(upstream.seen().len(), 4);
 }
 

@@ -1,14 +1,13 @@
 //! Events that are delivered more than once, because a host was killed or an inbox failed, and have one effect; and events
 //! that wait for nobody else's.
 
-use reprise::machine::Timestamp;
 use reprise::webhook::{CloudEvent, EventParts, Mode, Receiver, Secret, Secrets, open, seal};
-use reprise_e2e::{Answer, Client, Front, Host, Options, Seen, Sent, Upstream, wait_until};
+use reprise_e2e::{Answer, Client, Front, Host, Options, Seen, Sent, Upstream, now, wait_until};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use ureq::http::HeaderMap;
 
@@ -68,13 +67,6 @@ fn pass_on(inbox: &Client, seen: &Seen) -> Answer {
 fn status_of(answer: &Answer) -> String {
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["status"].as_str().expect("a word").to_owned()
-}
-
-fn now() -> Timestamp {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("it is after 1970");
-    Timestamp::from_unix_ms(now.as_millis().try_into().expect("a time in this age"))
 }
 
 fn secrets() -> Secrets {

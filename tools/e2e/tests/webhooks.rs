@@ -6,11 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reprise::machine::Timestamp;
 use reprise::webhook::{Receiver, Secrets, open};
+use reprise_e2e::now;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Runs the script.
@@ -77,11 +77,7 @@ fn check(sample: &Value) -> String {
             )
         })
         .collect();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("the clock is set");
-    let now = Timestamp::from_unix_ms(now.as_millis().try_into().expect("a time in this age"));
-    let event = open(&receiver, &headers, &bytes(&text("body_base64")), now)
+    let event = open(&receiver, &headers, &bytes(&text("body_base64")), now())
         .unwrap_or_else(|error| panic!("{error}: {sample}"));
     let parts = event.parts();
     assert_eq!((&*parts.id, &*parts.kind), (&*text("id"), &*text("type")));

@@ -9,13 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use reprise::machine::Timestamp;
 use reprise::webhook::{CloudEvent, EventParts, Mode, Secret, Secrets, seal};
 use serde_json::{Map, Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 fn main() {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("the clock is set");
-    let now_ms = u64::try_from(since_epoch.as_millis()).expect("a time in this age");
+    let now_ms = reprise_e2e::now().as_unix_ms();
     for (event, attributes) in events() {
         for (mode, name) in [(Mode::Structured, "structured"), (Mode::Binary, "binary")] {
             // The first two are a rotation: a receiver that has either secret accepts the message.

@@ -3,17 +3,16 @@
 use reprise::config::Draft;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
-use reprise::machine::Timestamp;
 use reprise::shell::app::{App, Setup, World};
 use reprise::shell::outgoing::{CallLimits, Called, Outgoing};
 use reprise::shell::request::{Invocation, RequestBody};
+use reprise_e2e::now;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::{SystemTime, UNIX_EPOCH};
 use ureq::http::Request;
 
 /// The text of every task.
@@ -94,15 +93,6 @@ impl Outgoing for NoWayOut {
     async fn call(&self, request: Request<Vec<u8>>, _: CallLimits) -> Called {
         unreachable!("a task calls {}", request.uri())
     }
-}
-
-fn now() -> Timestamp {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("it is after 1970");
-    Timestamp::from_unix_ms(
-        u64::try_from(now.as_millis()).expect("it is before the year 500 million"),
-    )
 }
 
 /// The file of a store, with nobody else in it.
