@@ -23,6 +23,8 @@ pub struct Options {
     pub edits: Vec<(String, String)>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
+    /// The journal of the SQLite file, where it is not to be the host's choice.
+    pub journal: Option<String>,
 }
 
 impl Options {
@@ -51,6 +53,13 @@ impl Options {
     #[must_use]
     pub fn tick(mut self, every: &str) -> Self {
         self.tick = Some(every.to_owned());
+        self
+    }
+
+    /// Has the SQLite file keep this journal.
+    #[must_use]
+    pub fn journal(mut self, journal: &str) -> Self {
+        self.journal = Some(journal.to_owned());
         self
     }
 
@@ -149,6 +158,9 @@ impl Host {
         }
         if let Some(every) = &options.tick {
             command.args(["--tick", every]);
+        }
+        if let Some(journal) = &options.journal {
+            command.args(["--journal", journal]);
         }
         if let Some(url) = &options.redis {
             command.args(["--redis", url]);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
+use reprise_host::kv::sqlite_store::Journal;
 use reprise_host::{Bound, Options};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,6 +27,11 @@ struct Arguments {
     /// Where the key-value data is kept [default: .spin beside the manifest].
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+
+    /// The journal of the file with the key-value data: wal waits for the disk once for each change, delete, which
+    /// Spin's own files have, several times. Both are durable.
+    #[arg(long, value_name = "JOURNAL", default_value = "wal", value_parser = journal)]
+    journal: Journal,
 
     /// Keep the key-value data on this Redis server instead.
     #[arg(long, value_name = "URL")]
@@ -66,6 +72,7 @@ fn run(arguments: Arguments) -> Result<()> {
         from: arguments.from,
         listen: arguments.listen,
         state_dir: arguments.state_dir,
+        journal: arguments.journal,
         redis: arguments.redis,
         variables: BTreeMap::from_iter(arguments.variables),
         tick: arguments.tick,
@@ -91,6 +98,13 @@ async fn serve(options: Options) -> Result<()> {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }
+}
+
+fn journal(argument: &str) -> Result<Journal, String> {
+    [Journal::Wal, Journal::Delete]
+        .into_iter()
+        .find(|journal| journal.name() == argument)
+        .ok_or_else(|| "is wal or delete".to_owned())
 }
 
 fn variable(argument: &str) -> Result<(String, String), String> {

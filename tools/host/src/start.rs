@@ -14,7 +14,7 @@ use crate::app::{self, App};
 use crate::connect;
 use crate::guest::Guest;
 use crate::kv::redis_store::RedisStores;
-use crate::kv::sqlite_store::SqliteStores;
+use crate::kv::sqlite_store::{self, Journal, SqliteStores};
 use crate::kv::stats::Stats;
 use crate::kv::{KvContext, Stores};
 use crate::manifest::Manifest;
@@ -31,6 +31,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Where the SQLite file is; by default `.spin` beside the manifest, as in Spin.
     pub state_dir: Option<PathBuf>,
+    /// The journal that the SQLite file is given before it is used.
+    pub journal: Journal,
     /// The Redis server to keep the stores on, instead of in the SQLite file.
     pub redis: Option<String>,
     /// Values of application variables.
@@ -92,7 +94,7 @@ impl Bound {
             .cache_dir
             .unwrap_or_else(|| state_dir.join("wasmtime-cache"));
         let engine = engine(&cache_dir)?;
-        let stores = stores(options.redis.as_deref(), &state_dir)?;
+        let stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
         let stats = Arc::new(Stats::default());
         let compile = |host: &Weak<Host>| {
             let client = connect::client();
@@ -135,11 +137,16 @@ impl Bound {
     }
 }
 
-fn stores(redis: Option<&str>, state_dir: &Path) -> Result<Arc<dyn Stores>> {
-    Ok(match redis {
-        Some(url) => Arc::new(RedisStores::new(url).context("--redis")?),
-        None => Arc::new(SqliteStores::new(state_dir)),
-    })
+fn stores(redis: Option<&str>, state_dir: &Path, journal: Journal) -> Result<Arc<dyn Stores>> {
+    let Some(url) = redis else {
+        if let Err(error) = sqlite_store::prepare(state_dir, journal) {
+            // It is the same store with any journal, and what is wrong with the file shows when it is used.
+            let journal = journal.name();
+            eprintln!("the store's file does not get the journal {journal}: {error:#}");
+        }
+        return Ok(Arc::new(SqliteStores::new(state_dir)));
+    };
+    Ok(Arc::new(RedisStores::new(url).context("--redis")?))
 }
 
 /// The compiler and runtime, with compiled code kept in `cache`.

@@ -11,6 +11,7 @@ mod build;
 mod checks;
 mod debian;
 mod imports;
+mod journal;
 mod process;
 mod python;
 mod rustc;

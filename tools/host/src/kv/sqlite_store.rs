@@ -1,7 +1,8 @@
 //! The default store: one SQLite file, one table, one connection behind one lock.
 //!
 //! Everything about it is Spin's: the table, so that either program continues the other's state; the one lock, held
-//! through each transaction; the default journal and synchronous modes and the driver's busy timeout of 5 s. So are
+//! through each transaction; the default synchronous mode and the driver's busy timeout of 5 s. The journal is the one
+//! that the file has; a file remembers it, so it can be prepared for either program with [`prepare`]. Spin's are also
 //! three faults:
 //!
 //! - a swap whose `current` saw no value, or which was never preceded by one, overwrites whatever is there;
@@ -40,6 +41,41 @@ const UPDATE_IF: &str =
 const DELETE: &str = "DELETE FROM spin_key_value WHERE store = ?1 AND key = ?2";
 const DELETE_MANY: &str =
     "DELETE FROM spin_key_value WHERE store = :store AND key IN rarray(:keys)";
+
+/// How the file keeps a change until it is part of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// In a log beside the file, which makes a change one wait for the disk. As durable as the other one.
+    Wal,
+    /// In a file that is made and deleted for each change: several waits for the disk. What a new file has by itself.
+    Delete,
+}
+
+impl Journal {
+    /// The name that the journal has in SQLite.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wal => "wal",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Gives the file in this state directory its journal, and makes the file if there is none.
+///
+/// Fails when the file is none of SQLite's or cannot be written, and when somebody else has it open and would have to
+/// be kept out for the change.
+pub fn prepare(state_directory: &Path, journal: Journal) -> anyhow::Result<()> {
+    let connection = Connection::open(state_directory.join(FILE_NAME))?;
+    let wanted = journal.name();
+    let settled: String =
+        connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get(0))?;
+    anyhow::ensure!(settled == wanted, "SQLite keeps the journal {settled}");
+    // A new file that nothing was written to would forget it.
+    connection.execute(CREATE_TABLE, [])?;
+    Ok(())
+}
 
 /// All stores in one file.
 pub struct SqliteStores {

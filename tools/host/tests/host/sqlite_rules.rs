@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reprise_host::kv::sqlite_store::{FILE_NAME, SqliteStores};
+use reprise_host::kv::sqlite_store::{FILE_NAME, Journal, SqliteStores, prepare};
 use reprise_host::kv::{Cas, Store, StoreError, Stores as _, SwapError};
 
 async fn open(directory: &Path) -> Arc<dyn Store> {
@@ -62,6 +62,42 @@ async fn values_are_kept_in_spins_table_across_a_restart() {
         [rusqlite::types::Value::Text("delete".to_owned()), 2.into()],
         "SQLite's defaults"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_gets_its_journal_and_keeps_it_with_all_that_is_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = || -> String {
+        let file = rusqlite::Connection::open(directory.path().join(FILE_NAME)).unwrap();
+        file.pragma_query_value(None, "journal_mode", |row| row.get(0))
+            .unwrap()
+    };
+    for wanted in [Journal::Wal, Journal::Wal, Journal::Delete] {
+        prepare(directory.path(), wanted).unwrap();
+        let store = open(directory.path()).await;
+        store.set(wanted.name(), b"value").await.unwrap();
+        drop(store);
+        assert_eq!(journal(), wanted.name());
+    }
+    let keys = open(directory.path()).await.keys().await.unwrap();
+    assert_eq!(keys, ["delete", "wal"], "in the order of the index");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_somebody_else_uses_keeps_its_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    open(directory.path())
+        .await
+        .set("key", b"value")
+        .await
+        .unwrap();
+    let other = rusqlite::Connection::open(directory.path().join(FILE_NAME)).unwrap();
+    other
+        .execute_batch("BEGIN; SELECT * FROM spin_key_value")
+        .unwrap();
+    prepare(directory.path(), Journal::Wal).unwrap_err();
+    other.execute_batch("COMMIT").unwrap();
+    prepare(directory.path(), Journal::Wal).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
