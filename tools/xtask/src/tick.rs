@@ -3,16 +3,16 @@
 //! Our own host needs none of this: `--tick` is an option of it. What both do is the same, see `tools/host/src/ticks.rs`.
 
 use std::env;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use crate::args::TickOptions;
-use crate::token::ENVIRONMENT;
+use crate::http::{self, Answer, Failure, Request};
+use crate::json;
+use crate::token::{self, ENVIRONMENT};
 
 /// The pause before the next tick while there is work left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -37,10 +37,7 @@ pub(crate) fn beside(this: u32, listen: &str, every: Duration, token: &str) -> R
 
 /// Ticks until the process that it belongs to is gone, or without end.
 pub(crate) fn tick(options: &TickOptions) -> Result<()> {
-    let token = env::var(ENVIRONMENT).unwrap_or_default();
-    if token.is_empty() || token.contains(['\r', '\n']) {
-        bail!("{ENVIRONMENT} holds no token that a header can carry");
-    }
+    let token = token::from_environment()?;
     let mut trouble = Trouble::Starting;
     while options.beside.is_none_or(is_parent) {
         let outcome = call(&options.listen, &token);
@@ -71,50 +68,29 @@ enum Left {
     Work,
 }
 
-/// Why a tick failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Failure {
-    /// Nobody listens.
-    Refused,
-    /// Anything else, in words.
-    Other(String),
-}
-
-/// Ticks once. A request of HTTP/1.0 is answered with a body that ends where the connection does.
+/// Ticks once.
 fn call(listen: &str, token: &str) -> Result<Left, Failure> {
-    let exchange = || {
-        let mut stream = TcpStream::connect(listen)?;
-        stream.set_read_timeout(Some(SILENCE))?;
-        let request = format!(
-            "POST /-/tick HTTP/1.0\r\nHost: {listen}\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
-        );
-        stream.write_all(request.as_bytes())?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        Ok(answer)
+    let authorization = format!("Bearer {token}");
+    let request = Request {
+        method: "POST",
+        path: "/-/tick",
+        headers: &[("Authorization", &authorization)],
+        body: "",
     };
-    let answer = exchange().map_err(|error: std::io::Error| match error.kind() {
-        ErrorKind::ConnectionRefused => Failure::Refused,
-        _ => Failure::Other(error.to_string()),
-    })?;
-    read(&String::from_utf8_lossy(&answer)).map_err(Failure::Other)
+    let answer = http::ask(listen, &request, SILENCE)?;
+    read(&answer).map_err(Failure::Other)
 }
 
 /// Reads an answer: a good one says by `come_back_ms` when there is something to do.
-fn read(answer: &str) -> Result<Left, String> {
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("no whole answer")?;
-    let status = head.split_whitespace().nth(1).unwrap_or_default();
-    if status != "200" {
-        return Err(format!("the answer is {status}"));
+fn read(answer: &Answer) -> Result<Left, String> {
+    if answer.status != 200 {
+        return Err(format!("the answer is {}", answer.status));
     }
-    let (_, rest) = body
-        .split_once("\"come_back_ms\":")
-        .ok_or("the answer has no come_back_ms")?;
-    let is_zero = rest
-        .trim_start()
-        .strip_prefix('0')
-        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
-    Ok(if is_zero { Left::Work } else { Left::Nothing })
+    let come_back_ms = json::number(&answer.body, "come_back_ms");
+    match come_back_ms.ok_or("the answer has no come_back_ms")? {
+        0 => Ok(Left::Work),
+        _ => Ok(Left::Nothing),
+    }
 }
 
 /// How ticks fare; what changes is told once.
@@ -150,25 +126,13 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use crate::http::tests::serve;
 
     /// What a tick makes of this answer, and the request that it sent.
-    fn exchanged(answer: &'static str) -> (Result<Left, Failure>, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = Vec::new();
-            while !request.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                stream.read_exact(&mut byte).unwrap();
-                request.push(byte[0]);
-            }
-            stream.write_all(answer.as_bytes()).unwrap();
-            String::from_utf8(request).unwrap()
-        });
+    fn exchanged(answer: &str) -> (Result<Left, Failure>, String) {
+        let (address, server) = serve(vec![answer.to_owned()]);
         let outcome = call(&address, "opens");
-        (outcome, server.join().unwrap().replace(&address, "ADDRESS"))
+        (outcome, server.join().unwrap().remove(0))
     }
 
     #[test]
@@ -178,7 +142,7 @@ mod tests {
         assert_eq!(outcome, Ok(Left::Nothing));
         assert_eq!(
             request,
-            "POST /-/tick HTTP/1.0\r\nHost: ADDRESS\r\nAuthorization: Bearer opens\r\nContent-Length: 0\r\n\r\n"
+            "POST /-/tick HTTP/1.0\nHost: ADDRESS\nAuthorization: Bearer opens\nContent-Length: 0\n\n"
         );
     }
 

@@ -56,6 +56,17 @@ impl Token {
     }
 }
 
+/// The token for a command that only calls a service: the one in the environment.
+pub(crate) fn from_environment() -> Result<String> {
+    let token = std::env::var(ENVIRONMENT).unwrap_or_default();
+    if token.is_empty() || token.contains(['\r', '\n']) {
+        bail!(
+            "{ENVIRONMENT} holds no token that a header can carry; `cargo xtask up` prints the one that it draws"
+        );
+    }
+    Ok(token)
+}
+
 /// The token that arguments set: both servers take `--variable NAME=VALUE` and `--variable=NAME=VALUE`, and of several
 /// the last.
 fn among(arguments: &[OsString]) -> Option<String> {
