@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 
+use crate::{demo, watch};
+
 /// What `cargo xtask help` prints.
 pub(crate) const USAGE: &str = "\
 The development commands of Reprise.
@@ -19,6 +21,11 @@ The development commands of Reprise.
   cargo xtask tick [--listen ADDR] [--every DURATION] [--beside PID]
       Calls POST /-/tick of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped or
       is no longer a child of the process PID. `up` starts it beside Spin, which has no ticks.
+  cargo xtask demo [--step] [--keep]
+      Builds what `up` builds and plays a story of lost answers, outages and crashes on a free port, checking each
+      promise. --step: waits for Enter before each act. --keep: leaves the service running at the end.
+  cargo xtask watch [--listen ADDR] [--every DURATION]
+      Shows the counters of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped.
   cargo xtask test [--quick]
       Checks everything. --quick: formatting, lints and tests of the components' code, natively.
   cargo xtask wasm
@@ -32,7 +39,7 @@ The development commands of Reprise.
 ";
 
 /// Where `up` serves unless told otherwise.
-const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
 
 /// How often ticks come unless told otherwise: a retry or a delivery is then late by a second at most.
 const DEFAULT_TICK: Duration = Duration::from_secs(1);
@@ -46,6 +53,10 @@ pub(crate) enum Task {
     Up(UpOptions),
     /// Call a served application's tick, again and again.
     Tick(TickOptions),
+    /// Build, and play the story.
+    Demo(demo::Options),
+    /// Show a served application's counters, again and again.
+    Watch(watch::Options),
     /// Build only.
     Wasm,
     /// Compare the component's imports with the checked-in list, or replace the list.
@@ -127,6 +138,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "help" => Ok(Task::Help),
         "up" => up(&mut parser, passed_on),
         "tick" => tick(&mut parser),
+        "demo" => demo::Options::parse(&mut parser).map(Task::Demo),
+        "watch" => watch::Options::parse(&mut parser).map(Task::Watch),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
@@ -186,7 +199,7 @@ fn tick(parser: &mut Parser) -> Result<Task> {
 }
 
 /// Reads an option's value as a time that is not zero, written as in `reprise.toml`.
-fn duration(parser: &mut Parser) -> Result<Duration> {
+pub(crate) fn duration(parser: &mut Parser) -> Result<Duration> {
     let text = parser.value()?.string()?;
     let split = text
         .find(|c: char| !c.is_ascii_digit())
@@ -205,7 +218,7 @@ fn duration(parser: &mut Parser) -> Result<Duration> {
         .and_then(|number| number.checked_mul(unit_ms));
     match ms {
         Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        Some(_) => bail!("the time between two ticks must not be zero"),
+        Some(_) => bail!("the time must not be zero"),
         None => bail!("{text:?} is not a time"),
     }
 }
@@ -293,6 +306,22 @@ mod tests {
     }
 
     #[test]
+    fn the_demo_and_the_watch_take_their_options() {
+        let demo = |step, keep| Ok(Task::Demo(demo::Options { keep, step }));
+        assert_eq!(parsed("demo"), demo(false, false));
+        assert_eq!(parsed("demo --step"), demo(true, false));
+        assert_eq!(parsed("demo --keep --step"), demo(true, true));
+        let watch = |listen: &str, every| {
+            let listen = listen.to_owned();
+            let every = Duration::from_millis(every);
+            Ok(Task::Watch(watch::Options { listen, every }))
+        };
+        assert_eq!(parsed("watch"), watch("127.0.0.1:3000", 1_000));
+        let line = "watch --every 250ms --listen=[::1]:80";
+        assert_eq!(parsed(line), watch("[::1]:80", 250));
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused_with_its_name() {
         for (line, named) in [
             ("serve", "`serve`"),
@@ -309,16 +338,17 @@ mod tests {
                 "--tick: \"1\" is not a whole number with a unit",
             ),
             ("up --tick s", "--tick: \"s\" is not a time"),
-            (
-                "up --tick 0s",
-                "--tick: the time between two ticks must not be zero",
-            ),
+            ("up --tick 0s", "--tick: the time must not be zero"),
             ("up --tick 1.5s", "--tick: \"1.5s\""),
             ("up --tick 99999999999999999999s", "is not a time"),
             ("up --tick 9999999999999999h", "is not a time"),
             ("tick --every -1s", "--every"),
             ("tick --beside x", "--beside"),
             ("tick --tick 1s", "--tick"),
+            ("demo --host", "--host"),
+            ("demo now", "now"),
+            ("watch --every 0s", "--every: the time must not be zero"),
+            ("watch --beside 1", "--beside"),
         ] {
             let error = parsed(line).expect_err(line);
             assert!(error.contains(named), "{line}: {error}");

@@ -10,6 +10,7 @@ mod args;
 mod build;
 mod checks;
 mod debian;
+mod demo;
 mod http;
 mod imports;
 mod journal;
@@ -18,11 +19,13 @@ mod process;
 mod python;
 mod rustc;
 mod rustup;
+mod screen;
 mod serve;
 mod spin;
 mod tick;
 mod token;
 mod toolchain;
+mod watch;
 mod workspace;
 
 use std::process::ExitCode;
@@ -50,6 +53,8 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Up(options) => serve::up(&workspace, &options),
         Task::Tick(options) => tick::tick(&options),
+        Task::Demo(options) => demo::demo(&workspace, options),
+        Task::Watch(options) => watch::watch(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
         Task::Python => {
