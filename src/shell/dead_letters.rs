@@ -6,6 +6,7 @@
 
 use super::app::{Access, Undelivered};
 use super::outgoing::Outgoing;
+use super::overview::PAGE_LIMITS;
 use super::problem::Problem;
 use super::record_view::LastError;
 use super::reply::{self, Reply};
@@ -14,18 +15,17 @@ use super::worker::Worker;
 use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
-use crate::driver::store::{Buckets, Node};
+use crate::driver::store::{Node, Place, Walk};
 use crate::machine::{Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, stored};
 use crate::webhook::rfc_3339;
 use http::StatusCode;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// The path of all of them.
 pub(super) const LETTERS_PATH: &str = "/-/dead-letters";
-/// Buckets that one page looks at: a sixteenth of the usual number, so that a page takes a fraction of a second.
-const PAGE_BUCKETS: u32 = 1_024;
+/// Letters on one page, unless the last record has more: each takes half a kilobyte.
+const PAGE_LETTERS: usize = 200;
 
 /// One dead letter, by its record and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +46,12 @@ pub(super) enum Fate {
 struct Page {
     dead_letters: Vec<Shown>,
     /// Where the next page begins; none behind the last one.
-    next: Option<u32>,
+    next: Option<String>,
 }
 
 /// A dead letter as operators see it.
 #[derive(Serialize)]
-struct Shown {
+pub(super) struct Shown {
     record: Uuid,
     seq: u32,
     event_id: String,
@@ -61,6 +61,8 @@ struct Shown {
     status: &'static str,
     attempts: u32,
     occurred_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,19 +87,14 @@ impl Letter {
 /// `GET /-/dead-letters?from=…`
 pub(super) async fn list<K: Kv, O: Outgoing>(
     access: Access<'_, K, O>,
-    from: u32,
+    from: Place,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let open = access.open(&mut invocation.entropy).await?;
-    let total = open.store.layout().buckets();
-    let first = from.min(total);
-    let count = PAGE_BUCKETS.min(total - first);
+    let now_ms = invocation.now.as_unix_ms();
     let mut dead_letters: Vec<Shown> = Vec::new();
-    let mut known = BTreeSet::new();
     let show = |node: &Node| {
-        // A chain that changes under the walk is read again, and shows the same records once more.
-        let is_new = known.insert(node.id());
-        if is_new && node.is_live(invocation.now.as_unix_ms()) && !is_done_event(node) {
+        if node.is_live(now_ms) && !is_done_event(node) {
             // A record that cannot be read is a tick's to count.
             if let Ok(record) = stored::decode(node.payload()) {
                 let deliveries = record.outbox().deliveries().iter();
@@ -105,9 +102,14 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
                 dead_letters.extend(dead.map(|delivery| Shown::of(&record, delivery)));
             }
         }
+        if dead_letters.len() < PAGE_LETTERS {
+            Walk::On
+        } else {
+            Walk::Stop
+        }
     };
-    open.store.visit(Buckets { first, count }, show).await?;
-    let next = Some(first + count).filter(|next| *next < total);
+    let page = open.store.page(from, PAGE_LIMITS, now_ms, show).await?;
+    let next = page.next.map(|place| place.to_string());
     Ok(reply::json(StatusCode::OK, &Page { dead_letters, next }))
 }
 
@@ -155,7 +157,7 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
 }
 
 impl Shown {
-    fn of(record: &Record, delivery: &Delivery) -> Self {
+    pub(super) fn of(record: &Record, delivery: &Delivery) -> Self {
         let (status, error, expires_at) = match &delivery.state {
             DeliveryState::Pending { error, .. } => ("pending", error.as_ref(), None),
             DeliveryState::Delivering { .. } => ("delivering", None, None),
@@ -176,6 +178,7 @@ impl Shown {
             status,
             attempts: delivery.attempts,
             occurred_at: rfc_3339(delivery.occurred_at),
+            due_at: delivery.state.due().and_then(|due| rfc_3339(due.at)),
             expires_at: expires_at.and_then(rfc_3339),
             last_error: error.map(LastError::of),
         }
