@@ -90,7 +90,7 @@ fn pass(shelf: &mut Shelf, seed: u64) -> BTreeMap<Uuid, u32> {
         let full = 1 + shelf.roll(4);
         let reader = Store::with_layout(shelf.memory.clone(), shelf.store.layout());
         let mut on_page = 0;
-        let page = run(reader.page(place, limits, NOW_MS, |node| {
+        let page = run(reader.page(place, limits, NOW_MS, &mut |node| {
             if node.is_live(NOW_MS) {
                 *shown.entry(node.id()).or_default() += 1;
                 on_page += 1;
@@ -162,7 +162,7 @@ fn whatever_is_created_and_purged_meanwhile_nothing_is_missed_or_shown_twice() {
 
 fn page(store: &Store<Memory>, from: Place, limits: PageLimits) -> (Page, usize) {
     let mut seen = 0;
-    let page = run(store.page(from, limits, NOW_MS, |_| {
+    let page = run(store.page(from, limits, NOW_MS, &mut |_| {
         seen += 1;
         Walk::On
     }));
@@ -217,7 +217,7 @@ fn a_store_that_reads_no_words_at_once_is_gone_through_one_by_one() {
         let limits = PageLimits { reads: 5, words: 0 };
         let (mut place, mut seen, mut pages) = (Place::default(), Vec::new(), 0);
         while pages < 100 {
-            let page = run(store.page(place, limits, NOW_MS, |node| {
+            let page = run(store.page(place, limits, NOW_MS, &mut |node| {
                 seen.push(node.id());
                 Walk::On
             }));

@@ -244,9 +244,10 @@ fn one_operation_is_shown_with_its_history_and_deadlines() {
     let expected = json!({
         "id": id,
         "operation": "charge",
-        "tenant_hash": first["tenant_hash"],
+        // A byte 1 says that the tenant has a name.
+        "tenant_hash": "a1c14cd1d1cf5b57d436c2f28791269a9983759f6877d1d295b26d16bc7bd898",
         // printf secret-key | sha256sum
-        "key_hash": "85734d7fe8d3fee9d6dc15e64dd0a72346b38ceb1e44b2c0b0d3ee0c6a2e1bbc",
+        "key_hash": "85dbe15d75ef9308c7ae0f33c7a324cc6f4bf519a2ed2f3027bd33c140a4f9aa",
         "state": "waiting",
         "attempts": 1,
         "created_at": "2027-01-15T08:00:00.000Z",
@@ -270,8 +271,6 @@ fn one_operation_is_shown_with_its_history_and_deadlines() {
         "history_dropped": 0,
         "deliveries": [],
     });
-    let mut expected = expected;
-    expected["key_hash"] = first["key_hash"].clone();
     assert_eq!(first, expected);
     let deadlines: Vec<(String, String)> = first["deadlines"]
         .as_array()
@@ -327,11 +326,9 @@ fn an_attempt_that_runs_is_seen() {
         let page = list(&service, "state=running");
         let id = text(&page["operations"][0]["id"]);
         *note.borrow_mut() = operator(&service, &format!("GET /-/operations/{id}")).json();
-        for (act, problem) in [("retry", "operation-not-to-retry")] {
-            let refused = operator(&service, &format!("POST /-/operations/{id}/{act}"));
-            assert_eq!(refused.problem().as_deref(), Some(problem));
-            assert_eq!(refused.json()["detail"], "it is running");
-        }
+        let refused = operator(&service, &format!("POST /-/operations/{id}/retry"));
+        assert_eq!(refused.problem().as_deref(), Some("operation-not-to-retry"));
+        assert_eq!(refused.json()["detail"], "it is running");
         Ok(answered(201, &[], b"charged"))
     });
     let service = Service::new(REFERENCE, upstream);

@@ -100,7 +100,7 @@ impl<K: Kv> Store<K> {
         from: Place,
         limits: PageLimits,
         now_ms: u64,
-        mut visit: impl FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(&Node) -> Walk,
     ) -> Result<Page, StoreError> {
         let total = self.layout.buckets();
         let mut left = PageLimits {
@@ -119,7 +119,7 @@ impl<K: Kv> Store<K> {
         loop {
             for head in heads {
                 let bucket = from.bucket + page.buckets;
-                let down = self.down(bucket, head, behind.take(), &mut left, now_ms, &mut visit);
+                let down = self.down(bucket, head, behind.take(), &mut left, now_ms, visit);
                 match down.await {
                     Ok(None) => {}
                     Ok(next @ Some(_)) => return Ok(Page { next, ..page }),
@@ -191,7 +191,7 @@ impl<K: Kv> Store<K> {
         behind: Option<Pointer>,
         left: &mut PageLimits,
         now_ms: u64,
-        visit: &mut impl FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(&Node) -> Walk,
     ) -> Result<Option<Place>, StoreError> {
         let place = |behind: Option<Pointer>| {
             let behind = behind.map(Pointer::raw);
