@@ -7,7 +7,7 @@
 use super::app::{Access, Undelivered};
 use super::operation_view::time;
 use super::outgoing::Outgoing;
-use super::overview::PAGE_LIMITS;
+use super::page_limits;
 use super::problem::Problem;
 use super::record_view::LastError;
 use super::reply::{self, Reply};
@@ -23,9 +23,6 @@ use uuid::Uuid;
 
 /// The path of all of them.
 pub(super) const LETTERS_PATH: &str = "/-/dead-letters";
-/// Letters on one page, unless the last record has more: each takes half a kilobyte.
-const PAGE_LETTERS: usize = 200;
-
 /// One dead letter, by its record and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Letter {
@@ -73,7 +70,7 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
                 dead_letters.extend(dead.map(|delivery| shown(&record, delivery)));
             }
         }
-        if dead_letters.len() < PAGE_LETTERS {
+        if dead_letters.len() < page_limits::LETTERS {
             Walk::On
         } else {
             Walk::Stop
@@ -81,7 +78,7 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
     };
     let page = open
         .store
-        .page(from, PAGE_LIMITS, now_ms, &mut show)
+        .page(from, page_limits::READS, now_ms, &mut show)
         .await?;
     let next = page.next.map(|place| place.to_string());
     // Where the next page begins; none behind the last one.

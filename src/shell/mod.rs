@@ -19,6 +19,7 @@ pub mod operations;
 pub mod operators;
 pub mod outgoing;
 mod overview;
+mod page_limits;
 mod postman;
 pub mod problem;
 mod query;

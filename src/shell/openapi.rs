@@ -6,7 +6,7 @@
 use super::admission::{Asked, admit};
 use super::app::Setup;
 use super::problem::{Failure, Problem};
-use super::{dead_letters, inbox, overview, query, sinks};
+use super::{dead_letters, inbox, overview, page_limits, sinks};
 use crate::config::{Config, Draft, Handler, KeyRule};
 use crate::handler::{analyze, order};
 use crate::machine::{EndReason, LimitError, State, limits};
@@ -152,8 +152,8 @@ fn the_document_has_the_rules_of_the_configuration_and_the_limits_of_the_code() 
         .map(|one| document.resolve(one))
         .find(|one| one["name"] == "limit");
     let page = &page.expect("a limit")["schema"];
-    assert_eq!(page["maximum"], query::LIMIT_MAX);
-    assert_eq!(page["default"], query::LIMIT_DEFAULT);
+    assert_eq!(page["maximum"], page_limits::OPERATIONS_MAX);
+    assert_eq!(page["default"], page_limits::OPERATIONS_DEFAULT);
     let attempts = limit("/components/schemas/OperationDetail/properties/history/maxItems");
     assert_eq!(*attempts, limits::HISTORY_ENTRIES_MAX + 1);
     let product = document.value("/components/schemas/NewOrder/properties/product_id");

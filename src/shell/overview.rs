@@ -6,7 +6,6 @@
 //! Everything here is behind the operators' token, which is checked before any of it is reached: whether there is an
 //! operation of some id or key is told to nobody else.
 
-use super::admission;
 use super::admission::{not_allowed, read_only};
 use super::app::{Access, Open, record_in};
 use super::idempotency_key::IdempotencyKey;
@@ -18,10 +17,11 @@ use super::query::{Binding, Selection};
 use super::reply::{self, Reply};
 use super::request::Invocation;
 use super::worker::Worker;
+use super::{admission, page_limits};
 use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
-use crate::driver::store::{Identity, Node, PageLimits, Walk};
+use crate::driver::store::{Identity, Node, Walk};
 use crate::json::raw::{self, Object};
 use crate::machine::{Digest, Effect, OperationEvent, Record, Refusal, Timestamp, stored};
 use http::Method;
@@ -32,14 +32,6 @@ use uuid::Uuid;
 pub(super) const OPERATIONS_PATH: &str = "/-/operations";
 /// The path of the keys.
 pub(super) const KEYS_PATH: &str = "/-/keys";
-
-/// What one page may read, of operations and of dead letters. A thousand reads take a fraction of a second on every store.
-/// Where words are read many at a time, those of all buckets that a store usually has come with them, so that a store
-/// with few records is one page.
-pub(super) const PAGE_LIMITS: PageLimits = PageLimits {
-    reads: 1_024,
-    words: 16_384,
-};
 
 /// What an operator asks for.
 #[derive(Debug)]
@@ -174,7 +166,7 @@ async fn page<K: Kv, O: Outgoing>(
         let now_ms = now.as_unix_ms();
         let page = open
             .store
-            .page(selection.from, PAGE_LIMITS, now_ms, &mut visit);
+            .page(selection.from, page_limits::READS, now_ms, &mut visit);
         let page = page.await?;
         seen.unreadable += page.failed;
         (page.next, page.buckets)

@@ -5,17 +5,13 @@
 //! asked for.
 
 use super::idempotency_key::{self, IdempotencyKey};
+use super::page_limits::{OPERATIONS_DEFAULT, OPERATIONS_MAX};
 use super::problem::Problem;
 use super::tenant;
 use crate::driver::store::Place;
 use crate::machine::{Digest, Record, State, Timestamp};
 use crate::webhook::parse_rfc_3339;
 use sha2::{Digest as _, Sha256};
-
-/// Operations on one page, if the request does not say: about a screenful.
-pub(super) const LIMIT_DEFAULT: usize = 50;
-/// Operations on one page at most. Each takes half a kilobyte, so a page stays within a hundred.
-pub(super) const LIMIT_MAX: usize = 200;
 
 /// The parameters of a query that were not taken yet.
 #[derive(Debug)]
@@ -176,7 +172,7 @@ impl Selection {
             |text| {
                 text.parse()
                     .ok()
-                    .filter(|limit| (1..=LIMIT_MAX).contains(limit))
+                    .filter(|limit| (1..=OPERATIONS_MAX).contains(limit))
             },
             "limit is a number from 1 to 200",
         )?;
@@ -204,7 +200,7 @@ impl Selection {
         }
         Ok(Self {
             filter,
-            limit: limit.unwrap_or(LIMIT_DEFAULT),
+            limit: limit.unwrap_or(OPERATIONS_DEFAULT),
             from: asked.place()?,
             rest,
         })
@@ -287,9 +283,9 @@ mod tests {
         let rest = query.strip_suffix("from=12.00000000000000ff");
         assert_eq!(Some(selection.rest.as_str()), rest);
         for (query, limit) in [
-            (None, LIMIT_DEFAULT),
-            (Some(""), LIMIT_DEFAULT),
-            (Some("limit=200"), LIMIT_MAX),
+            (None, OPERATIONS_DEFAULT),
+            (Some(""), OPERATIONS_DEFAULT),
+            (Some("limit=200"), OPERATIONS_MAX),
         ] {
             let selection = Selection::parse(query).expect("a sound query");
             assert_eq!((selection.limit, selection.from), (limit, Place::default()));
@@ -321,7 +317,7 @@ mod tests {
         for (query, reason) in table {
             match Selection::parse(Some(query)) {
                 Err(Problem::InvalidQuery(told)) => {
-                    assert!(told.contains(reason), "{query}: {told}")
+                    assert!(told.contains(reason), "{query}: {told}");
                 }
                 other => panic!("{query}: {other:?}"),
             }
