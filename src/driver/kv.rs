@@ -37,6 +37,17 @@ pub trait Kv {
 
     /// The value of a key, or `None` when it is absent.
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError>;
+    /// The values of those of these keys that are there, in any order. Not every store behind the interface has this
+    /// call in order, and it blocks where it is one: see [`super::store::layout::Creation::reads_many`].
+    async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, KvError> {
+        let mut found = Vec::new();
+        for key in keys {
+            if let Some(value) = self.get(&key).await? {
+                found.push((key, value));
+            }
+        }
+        Ok(found)
+    }
     /// Writes a value whatever was there.
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError>;
     /// Removes a key whatever was there; an absent key is no error.

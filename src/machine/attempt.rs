@@ -148,6 +148,7 @@ impl Step<'_> {
         let outcome = AttemptEnd::Retrying {
             error,
             delay_ms: wait.delay_ms,
+            reason: Some(wait.reason),
         };
         let mut next = self.record.close(running, self.now, outcome);
         next.state = State::Waiting {
@@ -158,7 +159,7 @@ impl Step<'_> {
     }
 
     /// Starts an attempt: the one place where attempts are counted.
-    fn start(&self, mut next: Record, progress: Progress) -> Decision {
+    pub(super) fn start(&self, mut next: Record, progress: Progress) -> Decision {
         let policy = &self.settings().attempts;
         next.progress = progress.next_attempt();
         let attempt = next.progress.attempts;
@@ -186,11 +187,11 @@ impl Step<'_> {
 
     /// Ends the operation because of its attempt's error, which is kept whatever the reason.
     fn fail_with(&self, running: Running, error: AttemptError, reason: EndReason) -> Decision {
-        self.fail(
-            self.record
-                .close(running, self.now, AttemptEnd::Failed { error }),
-            reason,
-        )
+        let outcome = AttemptEnd::Failed {
+            error,
+            reason: Some(reason),
+        };
+        self.fail(self.record.close(running, self.now, outcome), reason)
     }
 
     fn fail(&self, mut next: Record, reason: EndReason) -> Decision {

@@ -74,7 +74,7 @@ impl Step<'_> {
             (Queued { .. }, AttemptFinished { .. }) => Decision::stale(),
             (Queued { .. }, BudgetAnswered(_)) => Decision::stale(),
             (Queued { .. }, CancelAsked) => self.cancel(),
-            (Queued { .. }, RetryAsked) => Decision::refuse(Refusal::NotFailed),
+            (Queued { .. }, RetryAsked) => Decision::refuse(Refusal::NotToRetry),
 
             (Running(running), Submitted { .. }) => self.check_lease(*running),
             (Running(running), Woken) => self.check_lease(*running),
@@ -83,21 +83,21 @@ impl Step<'_> {
             }
             (Running(running), BudgetAnswered(answer)) => self.go_on_with_budget(*running, answer),
             (Running(running), CancelAsked) => self.cancel_running(*running),
-            (Running(_), RetryAsked) => Decision::refuse(Refusal::NotFailed),
+            (Running(_), RetryAsked) => Decision::refuse(Refusal::NotToRetry),
 
             (Waiting { retry_at, .. }, Submitted { .. }) => self.start_when(*retry_at),
             (Waiting { retry_at, .. }, Woken) => self.start_when(*retry_at),
             (Waiting { .. }, AttemptFinished { .. }) => Decision::stale(),
             (Waiting { .. }, BudgetAnswered(_)) => Decision::stale(),
             (Waiting { .. }, CancelAsked) => self.cancel(),
-            (Waiting { .. }, RetryAsked) => Decision::refuse(Refusal::NotFailed),
+            (Waiting { .. }, RetryAsked) => self.start_when(self.now),
 
             (Done { .. }, Submitted { .. }) => self.idle(),
             (Done { .. }, Woken) => self.idle(),
             (Done { .. }, AttemptFinished { .. }) => Decision::stale(),
             (Done { .. }, BudgetAnswered(_)) => Decision::stale(),
             (Done { .. }, CancelAsked) => Decision::refuse(Refusal::AlreadyEnded),
-            (Done { .. }, RetryAsked) => Decision::refuse(Refusal::NotFailed),
+            (Done { .. }, RetryAsked) => Decision::refuse(Refusal::NotToRetry),
 
             (Failed { .. }, Submitted { .. }) => self.idle(),
             (Failed { .. }, Woken) => self.idle(),
@@ -112,7 +112,7 @@ impl Step<'_> {
             (Cancelled { .. }, BudgetAnswered(_)) => Decision::stale(),
             // What was asked for is so already.
             (Cancelled { .. }, CancelAsked) => self.idle(),
-            (Cancelled { .. }, RetryAsked) => Decision::refuse(Refusal::NotFailed),
+            (Cancelled { .. }, RetryAsked) => Decision::refuse(Refusal::NotToRetry),
         }
     }
 
@@ -145,7 +145,7 @@ impl Step<'_> {
     }
 
     /// A fresh start for a failed operation: new cycles and a new total deadline, while `attempts` goes on counting.
-    /// A person asked for it, so the budget is not charged. The next one to come by runs the attempt.
+    /// A person asked for it, so the budget is not charged, and the attempt starts at once.
     fn take_up_again(&self) -> Decision {
         let outbox = self.record.outbox.without_settled();
         if !outbox.has_room() {
@@ -153,10 +153,8 @@ impl Step<'_> {
         }
         let mut next = self.record.clone();
         next.outbox = outbox;
-        next.state = State::Queued { due: self.now };
-        next.progress = Progress::fresh(self.record.progress.attempts);
         next.deadline = self.policy.deadline_from(self.now);
-        Decision::write_and_wait(next)
+        self.start(next, Progress::fresh(self.record.progress.attempts))
     }
 
     /// When a record that ends now may be forgotten.

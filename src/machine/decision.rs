@@ -82,8 +82,8 @@ pub enum Refusal {
     Mismatch,
     /// The operation has ended and cannot be cancelled any more.
     AlreadyEnded,
-    /// Only a failed operation can be taken up again.
-    NotFailed,
+    /// Only an operation that has failed, or waits, can be started by an operator.
+    NotToRetry,
     /// The outbox is full of events that nobody has settled.
     OutboxFull,
     /// The outbox has no event of this number.

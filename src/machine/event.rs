@@ -37,7 +37,7 @@ pub enum OperationEvent {
     BudgetAnswered(Answer),
     /// Somebody who may do so called the operation off.
     CancelAsked,
-    /// An operator asked for a failed operation to be taken up again.
+    /// An operator asked for an attempt now: of a failed operation, which is taken up again, or of one that waits.
     RetryAsked,
 }
 

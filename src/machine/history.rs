@@ -1,11 +1,14 @@
 //! The last attempts of an operation, for people.
 //!
-//! No decision depends on the history; what decisions need is in the record's own fields.
+//! No decision depends on the history; what decisions need is in the record's own fields. It is written in the swaps that
+//! end an attempt, so it costs no write of its own. An outcome that comes after somebody took over is therefore not in
+//! it: that attempt stays lost.
 
 use serde::Serialize;
 
-use super::failure::AttemptError;
+use super::failure::{AttemptError, EndReason};
 use super::limits;
+use super::state::WaitReason;
 use super::time::{Millis, Timestamp};
 use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
 
@@ -18,6 +21,14 @@ impl History {
     /// The entries, oldest first. Attempts before the first one are known by their count alone.
     pub fn entries(&self) -> &[AttemptEntry] {
         &self.0
+    }
+
+    /// How many attempts ended before the first entry, and are forgotten.
+    pub fn dropped(&self) -> u32 {
+        // Attempts are numbered from 1 without a gap, and each one that ends is entered.
+        self.0
+            .first()
+            .map_or(0, |first| first.attempt.saturating_sub(1))
     }
 
     /// Adds the newest entry and forgets the oldest one when there are too many.
@@ -62,7 +73,9 @@ pub struct AttemptEntry {
 impl AttemptEntry {
     fn is_bounded(&self) -> bool {
         match &self.outcome {
-            AttemptEnd::Retrying { error, .. } | AttemptEnd::Failed { error } => error.is_bounded(),
+            AttemptEnd::Retrying { error, .. } | AttemptEnd::Failed { error, .. } => {
+                error.is_bounded()
+            }
             AttemptEnd::Succeeded | AttemptEnd::Lost | AttemptEnd::Abandoned => true,
         }
     }
@@ -80,11 +93,15 @@ pub enum AttemptEnd {
         error: AttemptError,
         /// The wait before the next attempt.
         delay_ms: Millis,
+        /// What set it; `None` in what version 1 of the stored form has.
+        reason: Option<WaitReason>,
     },
     /// With an error that ended the operation.
     Failed {
         /// The error.
         error: AttemptError,
+        /// Why there was no further attempt; `None` in what version 1 of the stored form has.
+        reason: Option<EndReason>,
     },
     /// Its lease ran out: the holder crashed, or was slower than its lease.
     Lost,
@@ -107,8 +124,8 @@ from_object!(AttemptEntry {
 
 from_cases!(AttemptEnd {
     "succeeded" => Succeeded,
-    "retrying" => Retrying { error, delay_ms },
-    "failed" => Failed { error },
+    "retrying" => Retrying { error, delay_ms, reason },
+    "failed" => Failed { error, reason },
     "lost" => Lost,
     "abandoned" => Abandoned,
 });

@@ -1,19 +1,19 @@
 //! The machine: what happens to an operation, as one pure function.
 //!
 //! ```text
-//!  submitted                  ┌──── retry asked ───────────────────────────┐
-//!      │                      ▼                                            │
-//!      └────────────────▶  Queued ──────────────── deadline passed ────▶ Failed
-//!                             │                                            ▲
-//!                       due: attempt 1                                     │
-//!                             ▼                                            │
+//!  submitted
+//!      │
+//!      └────────────────▶  Queued ──────────────── deadline passed ────▶ Failed ──┐
+//!                             │                                            ▲      │
+//!                       due: attempt 1        ┌────────────────────────────│──────┘
+//!                             ▼               ▼   retry asked: fresh start │
 //!   ┌─ lease over: ──────▶ Running ── terminal error, or a retry that ─────┤
 //!   │  next cycle          │  │  │    count, time or budget forbid         │
-//!   └──────────────────────┘  │  └──────────────── success ─────────────▶ Done
+//!   └──────────────────────┘  │  └──────────────── success ──▶ Done        │
 //!                             │  ▲                                         │
-//!             retryable error │  │ due: next attempt                       │
+//!             retryable error │  │ due, or retry asked: next attempt       │
 //!                             ▼  │                                         │
-//!                          Waiting ─────────────── deadline passed ────────┘ (Failed)
+//!                          Waiting ─────────────── deadline passed ────────┘
 //!
 //!  Queued, Running, Waiting ── cancel asked ──▶ Cancelled
 //! ```

@@ -178,7 +178,7 @@ impl Record {
     pub(super) fn close(&self, running: Running, now: Timestamp, outcome: AttemptEnd) -> Self {
         let mut next = self.clone();
         match &outcome {
-            AttemptEnd::Retrying { error, .. } | AttemptEnd::Failed { error } => {
+            AttemptEnd::Retrying { error, .. } | AttemptEnd::Failed { error, .. } => {
                 next.last_error = Some(error.clone());
             }
             AttemptEnd::Succeeded | AttemptEnd::Lost | AttemptEnd::Abandoned => {}

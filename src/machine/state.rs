@@ -69,6 +69,16 @@ pub enum WaitReason {
 }
 
 impl State {
+    /// The names of all states.
+    pub const NAMES: [&str; 6] = [
+        "queued",
+        "running",
+        "waiting",
+        "done",
+        "failed",
+        "cancelled",
+    ];
+
     /// Whether the operation has ended.
     pub fn is_terminal(&self) -> bool {
         match self {

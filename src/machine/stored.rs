@@ -14,8 +14,10 @@ use super::limits;
 use super::record::Record;
 use crate::json::tree::{self, Misfit, Tree};
 
-/// The version that is written.
-pub const VERSION: u64 = 1;
+/// The version that is written. Version 2 has the reasons in the history; without them its records are those of version 1.
+pub const VERSION: u64 = 2;
+/// The oldest version that is read.
+pub const VERSION_OLDEST: u64 = 1;
 
 /// Why bytes are not a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl fmt::Display for DecodeError {
             Self::TooLarge { bytes } => write!(f, "{bytes} bytes are more than a record has"),
             Self::UnknownVersion { found } => write!(
                 f,
-                "the record is of version {found}, this reader knows {VERSION}"
+                "the record is of version {found}, this reader knows {VERSION_OLDEST} to {VERSION}"
             ),
             Self::Malformed { problem } => write!(f, "not a record: {problem}"),
             Self::Inconsistent { problem } => write!(f, "an impossible record: {problem}"),
@@ -77,7 +79,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
         .map_err(malformed)?;
     // Of another version, the other members may be quite other ones.
     match envelope.take("v").map_err(malformed)? {
-        VERSION => {}
+        VERSION_OLDEST..=VERSION => {}
         found => return Err(DecodeError::UnknownVersion { found }),
     }
     let record: Record = envelope

@@ -6,8 +6,10 @@ use super::app::Setup;
 use super::dead_letters::{self, Fate, Letter};
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
-use super::{cors, inbox, operations, operators, request, sinks, tenant};
+use super::query::Query;
+use super::{cors, inbox, operations, operators, overview, request, sinks, tenant};
 use crate::config::{Inbox, KeyRule, Operation};
+use crate::driver::store::Place;
 use crate::machine::{Digest, Name};
 use http::Method;
 use http::header::{CONTENT_LENGTH, HeaderMap};
@@ -38,13 +40,12 @@ pub(super) enum Asked<'a> {
     Projection(&'a Inbox),
     /// An operator's tick.
     Tick,
-    /// The dead letters from this bucket on.
-    DeadLetters {
-        /// The bucket.
-        from: u32,
-    },
+    /// The dead letters from this place on.
+    DeadLetters(Place),
     /// What is to become of a dead letter.
     DeadLetter(Letter, Fate),
+    /// What operators ask about operations.
+    Overview(overview::Ask),
     /// All sinks.
     Sinks,
     /// A sink that is to be taken up again.
@@ -70,8 +71,8 @@ pub(super) struct Item {
 pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Problem> {
     let path = head.uri.path();
     match path {
-        operators::HEALTH_PATH => return read_only(head, Asked::Health),
-        operators::OPENAPI_PATH => return read_only(head, Asked::OpenApi),
+        operators::HEALTH_PATH => return read_only(head, || Ok(Asked::Health)),
+        operators::OPENAPI_PATH => return read_only(head, || Ok(Asked::OpenApi)),
         operators::TICK_PATH => {
             operators::authorize(&setup.config, &head.headers)?;
             return match head.method {
@@ -88,6 +89,14 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
     if let Some(rest) = path.strip_prefix(sinks::SINKS_PATH) {
         operators::authorize(&setup.config, &head.headers)?;
         return sinks_of(setup, rest, head);
+    }
+    if let Some(rest) = path.strip_prefix(overview::OPERATIONS_PATH) {
+        operators::authorize(&setup.config, &head.headers)?;
+        return overview::ask_of_operations(rest, head);
+    }
+    if let Some(rest) = path.strip_prefix(overview::KEYS_PATH) {
+        operators::authorize(&setup.config, &head.headers)?;
+        return overview::ask_of_keys(rest, head);
     }
     if let Some(name) = path.strip_prefix(inbox::PREFIX) {
         return inbox_of(setup, name, head);
@@ -153,7 +162,7 @@ fn submit<'a>(
 }
 
 /// One id has one spelling: that of RFC 9562, in either case.
-fn parse_id(id: &str) -> Option<Uuid> {
+pub(super) fn parse_id(id: &str) -> Option<Uuid> {
     const HYPHENATED_CHARS: usize = 36;
     Uuid::try_parse(id)
         .ok()
@@ -168,7 +177,8 @@ fn inbox_of<'a>(setup: &'a Setup, name: &str, head: &Parts) -> Result<Asked<'a>,
         inbox.ok_or(Problem::NotFound("there is no inbox of this name"))
     };
     if let Some(name) = name.strip_suffix(inbox::PROJECTION) {
-        return read_only(head, Asked::Projection(find(name)?));
+        let inbox = find(name)?;
+        return read_only(head, || Ok(Asked::Projection(inbox)));
     }
     let inbox = find(name)?;
     match head.method {
@@ -183,13 +193,10 @@ fn inbox_of<'a>(setup: &'a Setup, name: &str, head: &Parts) -> Result<Asked<'a>,
 /// `/-/dead-letters` and what is behind it.
 fn dead_letters_of<'a>(rest: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
     if rest.is_empty() {
-        let from = match head.uri.query() {
-            None => Ok(0),
-            Some(query) => query.strip_prefix("from=").unwrap_or_default().parse(),
-        };
-        let from =
-            from.map_err(|_| Problem::InvalidQuery("from is the number that a page gave as next"))?;
-        return read_only(head, Asked::DeadLetters { from });
+        return read_only(head, || {
+            let place = Query::parse(head.uri.query(), &["from"])?.place()?;
+            Ok(Asked::DeadLetters(place))
+        });
     }
     let Some((letter, is_replay)) = Letter::parse(rest) else {
         return Err(Problem::NotFound("no route has this path"));
@@ -205,7 +212,7 @@ fn dead_letters_of<'a>(rest: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
 /// `/-/sinks` and what is behind it.
 fn sinks_of<'a>(setup: &'a Setup, rest: &str, head: &Parts) -> Result<Asked<'a>, Problem> {
     if rest.is_empty() {
-        return read_only(head, Asked::Sinks);
+        return read_only(head, || Ok(Asked::Sinks));
     }
     let name = rest
         .strip_prefix('/')
@@ -235,15 +242,19 @@ fn tenant_of(setup: &Setup, headers: &HeaderMap) -> Result<Digest, Problem> {
     tenant::of(headers, setup.config.tenant_header.as_ref()).map_err(Problem::InvalidTenant)
 }
 
-fn read_only<'a>(head: &Parts, asked: Asked<'a>) -> Result<Asked<'a>, Problem> {
+/// What is asked by a method that changes nothing.
+pub(super) fn read_only<'a>(
+    head: &Parts,
+    asked: impl FnOnce() -> Result<Asked<'a>, Problem>,
+) -> Result<Asked<'a>, Problem> {
     match head.method {
-        Method::GET | Method::HEAD => Ok(asked),
+        Method::GET | Method::HEAD => asked(),
         _ => not_allowed(head, "GET, HEAD"),
     }
 }
 
 /// A method that the path does not know; or a question for those that it does.
-fn not_allowed<'a>(head: &Parts, methods: &str) -> Result<Asked<'a>, Problem> {
+pub(super) fn not_allowed<'a>(head: &Parts, methods: &str) -> Result<Asked<'a>, Problem> {
     let allow = format!("{methods}, OPTIONS");
     if head.method == Method::OPTIONS {
         Ok(Asked::Options { allow })
@@ -264,7 +275,8 @@ impl Asked<'_> {
             | Self::Show(_)
             | Self::Cancel(_)
             | Self::Projection(_)
-            | Self::DeadLetters { .. }
+            | Self::DeadLetters(_)
+            | Self::Overview(_)
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)
@@ -284,7 +296,8 @@ impl Asked<'_> {
             | Self::Cancel(_)
             | Self::Receive(_)
             | Self::Projection(_)
-            | Self::DeadLetters { .. }
+            | Self::DeadLetters(_)
+            | Self::Overview(_)
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)

@@ -5,7 +5,7 @@ use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::{cors, dead_letters, inbox, operations, operators, sinks};
+use super::{cors, dead_letters, inbox, operations, operators, overview, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::inbox::is_done_event;
@@ -153,7 +153,8 @@ impl App {
                 inbox::receive(access()?, settings, head, body, invocation).await
             }
             Asked::Projection(settings) => inbox::projection(access()?, settings, invocation).await,
-            Asked::DeadLetters { from } => dead_letters::list(access()?, from, invocation).await,
+            Asked::DeadLetters(from) => dead_letters::list(access()?, from, invocation).await,
+            Asked::Overview(ask) => overview::answer(access()?, ask, invocation).await,
             Asked::DeadLetter(letter, fate) => {
                 dead_letters::decide(access()?, letter, fate, invocation).await
             }
@@ -259,9 +260,13 @@ impl<K: Kv, O> Open<'_, K, O> {
         let Some(node) = node.filter(|node| !is_done_event(node)) else {
             return Ok(None);
         };
-        match stored::decode(node.payload()) {
-            Ok(record) => Ok(Some((node, record))),
-            Err(error) => Err(Problem::StoreRefused(format!("the record {id}: {error}"))),
-        }
+        let record = record_in(&node)?;
+        Ok(Some((node, record)))
     }
+}
+
+/// The record in a node.
+pub(super) fn record_in(node: &Node) -> Result<Record, Problem> {
+    let refused = |error| Problem::StoreRefused(format!("the record {}: {error}", node.id()));
+    stored::decode(node.payload()).map_err(refused)
 }

@@ -34,10 +34,14 @@ pub fn parse(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, &'static str
     let line = line
         .to_str()
         .map_err(|_| "the key has characters that are not visible ASCII")?;
-    let line = line.trim_matches([' ', '\t']);
-    let key = match line.strip_prefix('"') {
+    read(line.trim_matches([' ', '\t'])).map(Some)
+}
+
+/// Reads a key in either spelling. The error says what is wrong, for whoever sent it.
+pub fn read(text: &str) -> Result<IdempotencyKey, &'static str> {
+    let key = match text.strip_prefix('"') {
         Some(rest) => unquote(rest)?,
-        None => line.to_owned(),
+        None => text.to_owned(),
     };
     if key.is_empty() {
         return Err("the key is empty");
@@ -48,7 +52,7 @@ pub fn parse(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, &'static str
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("the key has characters that are not visible ASCII");
     }
-    Ok(Some(IdempotencyKey(key)))
+    Ok(IdempotencyKey(key))
 }
 
 /// Reads an RFC 9651 string from behind its opening quote (section 4.2.5).

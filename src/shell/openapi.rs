@@ -6,10 +6,10 @@
 use super::admission::{Asked, admit};
 use super::app::Setup;
 use super::problem::{Failure, Problem};
-use super::{dead_letters, inbox, sinks};
+use super::{dead_letters, inbox, overview, page_limits, sinks};
 use crate::config::{Config, Draft, Handler, KeyRule};
 use crate::handler::{analyze, order};
-use crate::machine::{EndReason, LimitError};
+use crate::machine::{EndReason, LimitError, State, limits};
 use http::{Method, Request, StatusCode};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +44,9 @@ fn every_route_and_method_is_in_the_document_and_the_other_way_round() {
         "{}/{{id}}/{{seq}}/replay",
         dead_letters::LETTERS_PATH
     ));
+    for act in ["", "/cancel", "/retry"] {
+        paths.insert(format!("{}/{{id}}{act}", overview::OPERATIONS_PATH));
+    }
     for name in setup.config.sinks.keys() {
         paths.insert(format!("{}/{name}/enable", sinks::SINKS_PATH));
     }
@@ -142,10 +145,23 @@ fn the_document_has_the_rules_of_the_configuration_and_the_limits_of_the_code() 
             assert_eq!(quantity["maximum"], quantity_max);
         }
     }
+    let limit = |pointer: &str| document.value(pointer);
+    let operations = "/paths/~1-~1operations/get/parameters";
+    let page = limit(operations).as_array().expect("parameters").iter();
+    let page = page
+        .map(|one| document.resolve(one))
+        .find(|one| one["name"] == "limit");
+    let page = &page.expect("a limit")["schema"];
+    assert_eq!(page["maximum"], page_limits::OPERATIONS_MAX);
+    assert_eq!(page["default"], page_limits::OPERATIONS_DEFAULT);
+    let attempts = limit("/components/schemas/OperationDetail/properties/history/maxItems");
+    assert_eq!(*attempts, limits::HISTORY_ENTRIES_MAX + 1);
     let product = document.value("/components/schemas/NewOrder/properties/product_id");
     assert_eq!(product["maximum"], order::PRODUCT_ID_MAX);
     let words = document.value("/components/schemas/Analysis/properties/most_frequent_words");
     assert_eq!(words["maxItems"], analyze::FREQUENT_WORDS_MAX);
+    let states = strings(document.value("/components/schemas/OperationState/enum"));
+    assert!(states.eq(State::NAMES.map(str::to_owned)));
 }
 
 /// The repository's configuration, with an operators' token.
@@ -189,7 +205,8 @@ fn is_known(setup: &Setup, method: &str, path: &str) -> bool {
         Method::from_bytes(method.as_bytes()).expect("a method")
     );
     match admit(setup, &head) {
-        Ok(_) => true,
+        // A query that is needed is not given here.
+        Ok(_) | Err(Problem::InvalidQuery(_)) => true,
         Err(Problem::MethodNotAllowed(_)) => false,
         Err(other) => panic!("{method} {path}: {other:?}"),
     }
@@ -239,7 +256,8 @@ fn following(problem: &Problem) -> Option<Problem> {
     Some(match problem {
         Problem::InvalidBody(_) => Problem::InvalidKey(""),
         Problem::InvalidKey(_) => Problem::InvalidQuery(""),
-        Problem::InvalidQuery(_) => Problem::NotDead,
+        Problem::InvalidQuery(_) => Problem::NotToRetry(""),
+        Problem::NotToRetry(_) => Problem::NotDead,
         Problem::NotDead => Problem::KeyMissing,
         Problem::KeyMissing => Problem::InvalidTenant(String::new()),
         Problem::InvalidTenant(_) => Problem::EventNotTrusted(String::new()),

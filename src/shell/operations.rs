@@ -8,6 +8,7 @@ use super::app::{Access, Open, Undelivered};
 use super::outgoing::Outgoing;
 use super::postman::Postman;
 use super::problem::{Failure, Problem};
+use super::query::key_hash;
 use super::record_view::{location, location_value, shown};
 use super::reply::{Reply, ReplyBody};
 use super::request::{self, Invocation, RequestBody};
@@ -29,7 +30,6 @@ use http::header::{
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Response, StatusCode};
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// Says that a reply is that of an earlier request.
@@ -70,7 +70,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
             id,
             operation: operation.name.clone(),
             tenant,
-            key: key.map(|key| Digest::new(Sha256::digest(key.as_str()).into())),
+            key: key.as_ref().map(key_hash),
             fingerprint: fingerprint_of(operation, head, body)?,
         },
         input,
@@ -106,7 +106,12 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
 }
 
 /// Notes with a reply that its record has events to deliver now, where that is done after the answer.
-fn with_events(mut reply: Reply, record: &Record, config: &Config, has_due_event: bool) -> Reply {
+pub(super) fn with_events(
+    mut reply: Reply,
+    record: &Record,
+    config: &Config,
+    has_due_event: bool,
+) -> Reply {
     if config.delivery.is_after_answer && has_due_event {
         let undelivered = Undelivered(record.identity().id);
         reply.extensions_mut().insert(undelivered);

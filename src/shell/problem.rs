@@ -52,6 +52,8 @@ pub enum Problem {
     OperationCancelled,
     /// What has ended cannot be called off. How it ended.
     AlreadyEnded(&'static str),
+    /// The operation cannot be started again. What it is instead.
+    NotToRetry(&'static str),
     /// Only a dead letter can be replayed or dropped.
     NotDead,
     /// The target or a listed header is not one that a record keeps.
@@ -192,6 +194,11 @@ impl Problem {
                 "operation-ended",
                 "The operation has ended already",
             ),
+            Self::NotToRetry(_) => (
+                StatusCode::CONFLICT,
+                "operation-not-to-retry",
+                "The operation cannot be started again",
+            ),
             Self::NotDead => (
                 StatusCode::CONFLICT,
                 "event-not-dead",
@@ -285,7 +292,7 @@ impl Problem {
             Self::OperationCancelled => {
                 "it will not be carried out under this key; a new operation needs a new key".to_owned()
             }
-            Self::AlreadyEnded(how) => format!("it is {how}"),
+            Self::AlreadyEnded(how) | Self::NotToRetry(how) => format!("it is {how}"),
             Self::KeyReused(_) => {
                 "the key was first used with other content; a new operation needs a new key"
                     .to_owned()
@@ -349,6 +356,7 @@ impl Problem {
             | Self::OperationFailed(_)
             | Self::OperationCancelled
             | Self::AlreadyEnded(_)
+            | Self::NotToRetry(_)
             | Self::NotDead
             | Self::NotKept(_)
             | Self::RequestTimeout

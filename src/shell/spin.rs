@@ -13,7 +13,7 @@ use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
-use bindings::wasi::keyvalue::{atomics, store};
+use bindings::wasi::keyvalue::{atomics, batch, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
 use http_body_util::{BodyExt, Full};
@@ -289,6 +289,14 @@ impl Kv for SpinKv {
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
         in_time(self.plain().await?.get(key)).await
+    }
+
+    async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, KvError> {
+        let found = batch::get_many(self.conditional()?, &keys).map_err(error)?;
+        let found = found.into_iter();
+        Ok(found
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect())
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {

@@ -22,11 +22,17 @@ pub fn of(headers: &HeaderMap, tenant_header: Option<&HeaderName>) -> Result<Dig
             "the header {name}, which names the tenant, is missing"
         ));
     }
+    Ok(digest(value))
+}
+
+/// The tenant of this name, or the one of those who name none.
+#[must_use]
+pub fn digest(name: Option<&[u8]>) -> Digest {
     let mut hash = Sha256::new();
     // A client that names itself with nothing is not one that does not name itself.
-    hash.update([u8::from(value.is_some())]);
-    hash.update(value.unwrap_or_default());
-    Ok(Digest::new(hash.finalize().into()))
+    hash.update([u8::from(name.is_some())]);
+    hash.update(name.unwrap_or_default());
+    Digest::new(hash.finalize().into())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use cloudevent::{CloudEvent, EventError, EventParts};
 pub use delivery::{OpenError, Receiver, open, seal};
 pub use message::{BindingError, Message, Mode, parse};
 pub use relay::{is_disabled_by, outcome_of};
-pub use rfc3339::rfc_3339;
+pub use rfc3339::{parse as parse_rfc_3339, rfc_3339};
 pub use signature::{
     MessageId, MessageIdError, SIGNATURE_HEADERS, Secret, SecretError, Secrets, VerifyError,
 };

@@ -21,7 +21,7 @@ pub(super) fn format(at: Timestamp) -> String {
 /// Reads a time with any offset; `None` when it is none, or lies before 1970.
 ///
 /// What is finer than a millisecond is dropped.
-pub(super) fn parse(text: &str) -> Option<Timestamp> {
+pub fn parse(text: &str) -> Option<Timestamp> {
     let text = text.to_ascii_uppercase();
     let (local, offset) = split_offset(&text)?;
     let at = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;

@@ -100,7 +100,8 @@ fn follows(before: &Record, after: &Record) -> Result<(), &'static str> {
         return Err("no event is lost before it is settled");
     }
     match (before.state(), after.state()) {
-        (State::Failed { .. }, State::Queued { .. }) => Ok(()),
+        // An operator asked for it.
+        (State::Failed { .. }, State::Running(_)) if more == Some(1) => Ok(()),
         (State::Done { .. } | State::Failed { .. } | State::Cancelled { .. }, state)
             if state != before.state() =>
         {

@@ -2,10 +2,12 @@
 
 use reprise::machine::{
     AttemptEnd, Backoff, DueReason, Effect, EndReason, Millis, OnLostAttempt, OperationEvent,
+    Outcome, Policy, Verdict, WaitReason,
 };
 
 use crate::support::{
-    DELAY, LEASE, TIMEOUT, World, at, error, policy_with, retryable, submitted, success,
+    DELAY, HINT_CAP, LEASE, TIMEOUT, World, at, error, finished, paid_policy, policy_with,
+    retryable, retryable_after, submitted, success, terminal,
 };
 
 #[test]
@@ -81,11 +83,103 @@ fn the_history_tells_start_end_outcome_and_delay_and_forgets_the_oldest() {
         first.outcome,
         AttemptEnd::Retrying {
             error: error("busy"),
-            delay_ms: Millis::new(DELAY)
+            delay_ms: Millis::new(DELAY),
+            reason: Some(WaitReason::Backoff),
         }
     );
     assert_eq!(entries[15].outcome, AttemptEnd::Succeeded);
+    assert_eq!(world.record.history().dropped(), 4);
     assert_eq!(world.record.progress().attempts, 20);
+}
+
+/// What the newest entry says of the way on: what set the wait, or why there is no further attempt.
+#[test]
+fn the_history_says_what_set_a_wait_and_why_no_attempt_followed() {
+    let free = || policy_with(|_| {});
+    let one_attempt = policy_with(|settings| settings.attempts.max_attempts = 1);
+    let short = policy_with(|settings| settings.total_deadline_ms = Some(Millis::new(DELAY)));
+    let wait = |delay_ms, reason| AttemptEnd::Retrying {
+        error: error("busy"),
+        delay_ms: Millis::new(delay_ms),
+        reason: Some(reason),
+    };
+    let end = |reason| AttemptEnd::Failed {
+        error: error("busy"),
+        reason: Some(reason),
+    };
+    let busy = || retryable("busy");
+    let granted = Verdict::Granted;
+    let table: &[(Policy, Outcome, Verdict, AttemptEnd)] = &[
+        (free(), busy(), granted, wait(DELAY, WaitReason::Backoff)),
+        (
+            free(),
+            retryable_after(DELAY - 1),
+            granted,
+            wait(DELAY, WaitReason::Backoff),
+        ),
+        (
+            free(),
+            retryable_after(DELAY + 1),
+            granted,
+            wait(DELAY + 1, WaitReason::ServerHint),
+        ),
+        (
+            paid_policy(),
+            busy(),
+            granted,
+            wait(DELAY, WaitReason::Backoff),
+        ),
+        (
+            paid_policy(),
+            busy(),
+            Verdict::Refused,
+            end(EndReason::BudgetEmpty),
+        ),
+        (
+            one_attempt,
+            busy(),
+            granted,
+            end(EndReason::AttemptsExhausted),
+        ),
+        (short, busy(), granted, end(EndReason::DeadlinePassed)),
+        (
+            free(),
+            terminal("busy"),
+            granted,
+            end(EndReason::NotRetryable),
+        ),
+        (free(), success(), granted, AttemptEnd::Succeeded),
+    ];
+    for (policy, outcome, verdict, expected) in table {
+        let mut world = World::running(policy);
+        world.tell_with_budget(finished(1, outcome.clone()), *verdict);
+        let entries = world.record.history().entries();
+        assert_eq!(entries.len(), 1, "{outcome:?}");
+        assert_eq!(entries[0].outcome, *expected, "{outcome:?}");
+    }
+}
+
+/// An operator ends a wait: the attempt is the next one of the same cycle, and the wait that was begun stays in the history.
+#[test]
+fn an_operator_can_end_a_wait() {
+    let mut world = World::running(&paid_policy());
+    world.tell_with_budget(finished(1, retryable_after(HINT_CAP)), Verdict::Granted);
+    world.set_clock(5).tell(OperationEvent::RetryAsked);
+    let progress = world.record.progress();
+    assert_eq!((world.state_name(), world.started), ("running", 2));
+    assert_eq!((progress.cycle, progress.attempts_in_cycle), (1, 2));
+    world.finish(success());
+    let outcomes: Vec<_> = world
+        .record
+        .history()
+        .entries()
+        .iter()
+        .map(|entry| &entry.outcome)
+        .collect();
+    assert_eq!(outcomes.len(), 2);
+    assert!(
+        matches!(outcomes[0], AttemptEnd::Retrying { delay_ms, .. } if delay_ms.get() == HINT_CAP)
+    );
 }
 
 #[test]
@@ -124,7 +218,6 @@ fn an_operator_retry_has_a_new_total_deadline_and_new_cycles() {
     assert_eq!(world.end_reason(), EndReason::CyclesExhausted);
     world.set_clock(1_000_000).tell(OperationEvent::RetryAsked);
     assert_eq!(world.record.deadline(), Some(at(1_000_000 + 2 * LEASE)));
-    world.tell(OperationEvent::Woken);
     assert!(
         matches!(
             world.until_due().tell(OperationEvent::Woken),

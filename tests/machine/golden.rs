@@ -9,24 +9,30 @@ use crate::support::{
     success_with, terminal,
 };
 
-/// A name, stored bytes, and the record that they stand for.
-pub(crate) type Golden = (&'static str, &'static str, fn() -> Record);
+/// A record in each version of the stored form, and how it came about.
+#[derive(Debug)]
+pub(crate) struct Golden {
+    pub(crate) name: &'static str,
+    pub(crate) v1: &'static str,
+    pub(crate) v2: &'static str,
+    pub(crate) record: fn() -> Record,
+}
+
+macro_rules! golden {
+    ($($record:ident),+ $(,)?) => {
+        &[$(Golden {
+            name: stringify!($record),
+            v1: include_str!(concat!("golden/v1/", stringify!($record), ".json")),
+            v2: include_str!(concat!("golden/v2/", stringify!($record), ".json")),
+            record: $record,
+        }),+]
+    };
+}
 
 /// Stored records that were written once and must be read for good. When the form gets a new version, these stay and
 /// that version's own are added.
-pub(crate) const GOLDEN: &[Golden] = &[
-    ("queued", include_str!("golden/v1/queued.json"), queued),
-    ("running", include_str!("golden/v1/running.json"), running),
-    ("waiting", include_str!("golden/v1/waiting.json"), waiting),
-    ("done", include_str!("golden/v1/done.json"), done),
-    ("failed", include_str!("golden/v1/failed.json"), failed),
-    (
-        "cancelled",
-        include_str!("golden/v1/cancelled.json"),
-        cancelled,
-    ),
-    ("binary", include_str!("golden/v1/binary.json"), binary),
-    ("outbox", include_str!("golden/v1/outbox.json"), outbox),
+pub(crate) const GOLDEN: &[Golden] = golden![
+    queued, running, waiting, done, failed, cancelled, binary, outbox
 ];
 
 fn queued() -> Record {
@@ -83,7 +89,6 @@ fn outbox() -> Record {
     let mut world = World::running(&policy);
     world.finish(terminal("no stock"));
     world.tell(OperationEvent::RetryAsked);
-    world.tell(OperationEvent::Woken);
     world.finish(success_with(&[
         "order.created",
         "stock.reserved",

@@ -1,8 +1,8 @@
 //! What holds for every decision, whatever the record, the event and the time.
 
 use reprise::machine::{
-    Decision, DeliveryState, DueReason, Effect, Event, OperationEvent, OutboxEvent, Outcome,
-    Policy, Record, State, Timestamp, stored,
+    AttemptEnd, Decision, DeliveryState, DueReason, Effect, Event, OperationEvent, OutboxEvent,
+    Outcome, Policy, Record, State, Timestamp, stored,
 };
 
 /// One decision with everything that led to it.
@@ -32,7 +32,7 @@ pub(crate) fn check(case: &Case<'_>) {
         ),
         ("a state that is terminal absorbs", terminal_absorbs),
         (
-            "an attempt starts only when it is due and no lease is live",
+            "an attempt starts only when it is due, or asked for by an operator, and no lease is live",
             starts_are_due,
         ),
         (
@@ -134,8 +134,13 @@ fn terminal_absorbs(case: &Case<'_>) -> bool {
 }
 
 fn starts_are_due(case: &Case<'_>) -> bool {
-    !case.is_start()
-        || (case.before.state().due().at <= case.now && !case.before.state().is_terminal())
+    let is_asked_for = case.operation_event() == Some(&OperationEvent::RetryAsked)
+        && matches!(
+            case.before.state(),
+            State::Waiting { .. } | State::Failed { .. }
+        );
+    let is_due = case.before.state().due().at <= case.now && !case.before.state().is_terminal();
+    !case.is_start() || is_due || is_asked_for
 }
 
 fn attempts_are_counted(case: &Case<'_>) -> bool {
@@ -160,7 +165,7 @@ fn starts_are_bounded(case: &Case<'_>) -> bool {
         && start.until.at > case.now
         && start.until.at < running.lease_until
         && case
-            .before
+            .after()
             .deadline()
             .is_none_or(|deadline| start.until.at <= deadline)
         && start.upstream_key == case.before.upstream_key()
@@ -245,8 +250,43 @@ fn history_is_complete(case: &Case<'_>) -> bool {
     let running = u32::from(matches!(after.state(), State::Running(_)));
     let ended = after.progress().attempts - running;
     let entries = after.history().entries();
-    let first = ended.saturating_sub(16) + 1;
-    entries.iter().map(|entry| entry.attempt).eq(first..=ended)
+    let dropped = ended.saturating_sub(16);
+    let numbers = entries.iter().map(|entry| entry.attempt);
+    numbers.eq(dropped + 1..=ended)
+        && after.history().dropped() == dropped
+        && newest_entry_is_of_this_decision(case)
+}
+
+/// The entry that a decision has added says what the decision was: when the next attempt comes, and what set that; or why
+/// there is none.
+fn newest_entry_is_of_this_decision(case: &Case<'_>) -> bool {
+    let after = case.after();
+    let Some(newest) = after.history().entries().last() else {
+        return true;
+    };
+    if case.before.history().entries().last() == Some(newest) {
+        return true;
+    }
+    let is_now = newest.ended_at == case.now
+        && matches!(case.before.state(), State::Running(running)
+            if (running.attempt, running.started_at) == (newest.attempt, newest.started_at));
+    let is_told = match (&newest.outcome, after.state()) {
+        (
+            AttemptEnd::Retrying {
+                delay_ms, reason, ..
+            },
+            State::Waiting {
+                retry_at,
+                reason: set_by,
+            },
+        ) => *retry_at == case.now.after(*delay_ms) && *reason == Some(*set_by),
+        (AttemptEnd::Failed { reason, .. }, State::Failed { error, .. }) => *reason == Some(*error),
+        (AttemptEnd::Succeeded, State::Done { .. })
+        | (AttemptEnd::Lost, State::Running(_) | State::Failed { .. })
+        | (AttemptEnd::Abandoned, State::Cancelled { .. }) => true,
+        _ => false,
+    };
+    is_now && is_told
 }
 
 fn deliveries_are_fenced(case: &Case<'_>) -> bool {

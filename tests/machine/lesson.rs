@@ -123,13 +123,8 @@ fn an_operator_takes_a_failed_operation_up_again_and_attempts_go_on_counting() {
     let mut world = run([terminal("no such card")]);
     assert!(matches!(
         world.tell(OperationEvent::RetryAsked),
-        Effect::Idle(_)
+        Effect::Start(_)
     ));
-    assert_eq!(
-        world.started, 1,
-        "the operator's answer does not wait for the attempt"
-    );
-    world.tell(OperationEvent::Woken);
     let progress = world.record.progress();
     assert_eq!(
         (

@@ -89,12 +89,15 @@ impl Model {
             Command::Cancel if self.has_ended() => "already-ended",
             Command::Cancel => self.end("cancelled", now),
             Command::AskForRetry if self.state == "failed" => {
-                (self.state, self.due) = ("queued", now);
                 (self.cycle, self.attempts_in_cycle) = (1, 0);
                 self.deadline = self.numbers.total.map(|total| now + total);
-                "idle"
+                self.run(now)
             }
-            Command::AskForRetry => "not-failed",
+            Command::AskForRetry if self.state == "waiting" && self.is_too_late(now) => {
+                self.end("failed", now)
+            }
+            Command::AskForRetry if self.state == "waiting" => self.run(now),
+            Command::AskForRetry => "not-to-retry",
         }
     }
 

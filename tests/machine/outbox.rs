@@ -7,7 +7,7 @@ use reprise::machine::{
 
 use crate::support::{
     DELAY, LEASE, RETENTION, TIMEOUT, World, at, delivered, delivery, draft, error, finished,
-    policy_with, submitted, success_with, terminal,
+    policy_with, success_with, terminal,
 };
 
 fn busy() -> DeliveryOutcome {
@@ -250,7 +250,6 @@ fn deliveries_go_on_while_the_operation_runs_again() {
     let mut world = World::running(&policy);
     world.finish(terminal("no"));
     world.tell(OperationEvent::RetryAsked);
-    world.tell(submitted());
     assert_eq!(world.state_name(), "running");
     assert_eq!(relay(&mut world), [(0, 1)]);
     world.finish_delivery(0, DeliveryOutcome::Accepted);
@@ -275,7 +274,6 @@ fn the_next_deadline_is_the_earlier_of_the_operation_and_its_events() {
             },
         );
         world.tell(OperationEvent::RetryAsked);
-        world.tell(OperationEvent::Woken);
         assert_eq!(
             (world.state_name(), world.record.due().at),
             ("running", at(due))
@@ -294,7 +292,6 @@ fn an_operator_cannot_fill_the_outbox_beyond_its_room() {
         if world.tell(OperationEvent::RetryAsked) == Effect::Refuse(Refusal::OutboxFull) {
             break;
         }
-        world.tell(OperationEvent::Woken);
     }
     assert_eq!((rounds, world.record.outbox().deliveries().len()), (4, 16));
     // Room comes from events that are settled; their numbers are not used again.
@@ -304,9 +301,8 @@ fn an_operator_cannot_fill_the_outbox_beyond_its_room() {
     }
     assert!(matches!(
         world.tell(OperationEvent::RetryAsked),
-        Effect::Idle(_)
+        Effect::Start(_)
     ));
-    world.tell(OperationEvent::Woken);
     world.finish(terminal("no"));
     let numbers: Vec<u32> = world
         .record

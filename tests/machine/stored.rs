@@ -10,22 +10,47 @@ use crate::support::{World, error, name, origin, policy_with, result, retryable,
 
 #[test]
 fn golden_bytes_are_read_and_written_for_good() {
-    for (name, golden, record) in GOLDEN {
-        let golden = golden.trim_end();
-        let record = record();
+    for golden in GOLDEN {
+        let (name, text) = (golden.name, golden.v2.trim_end());
+        let record = (golden.record)();
         let written = String::from_utf8(stored::encode(&record)).expect("JSON is text");
-        assert_eq!(written, golden, "what is written has changed: {name}");
-        assert_eq!(stored::decode(golden.as_bytes()), Ok(record), "{name}");
+        assert_eq!(written, text, "what is written has changed: {name}");
+        assert_eq!(stored::decode(text.as_bytes()), Ok(record), "{name}");
         assert!(
-            golden.starts_with(r#"{"v":1,"#),
+            text.starts_with(r#"{"v":2,"#),
             "the version comes first: {name}"
         );
     }
 }
 
+/// Version 1 has no reasons in the history. Its records are read without, and written in the newer form.
+#[test]
+fn golden_bytes_of_version_1_are_still_read() {
+    let mut unknown_reasons = 0;
+    for golden in GOLDEN {
+        let (name, text) = (golden.name, golden.v1.trim_end());
+        assert!(text.starts_with(r#"{"v":1,"#), "{name}");
+        let record =
+            stored::decode(text.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let written = String::from_utf8(stored::encode(&record)).expect("JSON is text");
+        let (head, rest) = golden.v2.split_once(r#""history":["#).expect("a history");
+        let (history, tail) = rest.split_once(r#"],"outbox""#).expect("an outbox");
+        let mut parts = history.split(r#""reason":""#);
+        let mut without = parts.next().expect("a first part").to_owned();
+        for part in parts {
+            let (_, behind) = part.split_once('"').expect("a closing quote");
+            without = without + r#""reason":null"# + behind;
+            unknown_reasons += 1;
+        }
+        let expected = format!(r#"{head}"history":[{without}],"outbox"{tail}"#);
+        assert_eq!(written, expected.trim_end(), "{name}");
+    }
+    assert_eq!(unknown_reasons, 4, "two waits, and two ends");
+}
+
 #[test]
 fn what_is_not_a_record_is_refused_with_its_reason() {
-    let golden = include_str!("golden/v1/waiting.json").trim_end();
+    let golden = include_str!("golden/v2/waiting.json").trim_end();
     let malformed = |text: &str| {
         matches!(
             stored::decode(text.as_bytes()),
@@ -63,9 +88,9 @@ fn what_is_not_a_record_is_refused_with_its_reason() {
 
 #[test]
 fn another_version_is_told_from_damage() {
-    let golden = include_str!("golden/v1/waiting.json").trim_end();
-    for found in [0, 2, 7, u64::from(u32::MAX) + 1] {
-        let other = golden.replacen("{\"v\":1,", &format!("{{\"v\":{found},"), 1);
+    let golden = include_str!("golden/v2/waiting.json").trim_end();
+    for found in [0, 3, 7, u64::from(u32::MAX) + 1] {
+        let other = golden.replacen("{\"v\":2,", &format!("{{\"v\":{found},"), 1);
         assert_eq!(
             stored::decode(other.as_bytes()),
             Err(DecodeError::UnknownVersion { found })
@@ -128,10 +153,11 @@ fn records_that_the_machine_cannot_have_written_are_refused() {
         ),
     ];
     for (golden, from, to, part) in cases {
-        let (_, text, _) = GOLDEN
+        let text = GOLDEN
             .iter()
-            .find(|(name, ..)| name == golden)
-            .expect("a golden name");
+            .find(|one| one.name == *golden)
+            .expect("a golden name")
+            .v2;
         assert!(text.contains(from), "{from} is in {golden}");
         let error =
             stored::decode(text.trim_end().replacen(from, to, 1).as_bytes()).expect_err(from);
@@ -150,7 +176,7 @@ fn records_that_the_machine_cannot_have_written_are_refused() {
 #[test]
 fn oversized_parts_are_refused_wherever_they_are() {
     let long = "x".repeat(limits::ERROR_DETAIL_BYTES_MAX + 1);
-    let golden = include_str!("golden/v1/waiting.json").trim_end();
+    let golden = include_str!("golden/v2/waiting.json").trim_end();
     let positions: Vec<usize> = golden
         .match_indices("\"detail\":\"busy\"")
         .map(|(at, _)| at)
@@ -171,13 +197,13 @@ fn oversized_parts_are_refused_wherever_they_are() {
             Err(DecodeError::Inconsistent { .. })
         ));
     }
-    let letter = include_str!("golden/v1/outbox.json").replace("poisoned", &long);
+    let letter = include_str!("golden/v2/outbox.json").replace("poisoned", &long);
     assert!(matches!(
         stored::decode(letter.as_bytes()),
         Err(DecodeError::Inconsistent { .. })
     ));
     let data =
-        include_str!("golden/v1/outbox.json").replacen("{\\\"order\\\":7}", &"x".repeat(5_000), 1);
+        include_str!("golden/v2/outbox.json").replacen("{\\\"order\\\":7}", &"x".repeat(5_000), 1);
     assert!(matches!(
         stored::decode(data.as_bytes()),
         Err(DecodeError::Inconsistent { .. })

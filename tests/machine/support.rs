@@ -337,7 +337,7 @@ pub(crate) fn effect_name(effect: &Effect) -> &'static str {
         Effect::Stale => "stale",
         Effect::Refuse(Refusal::Mismatch) => "mismatch",
         Effect::Refuse(Refusal::AlreadyEnded) => "already-ended",
-        Effect::Refuse(Refusal::NotFailed) => "not-failed",
+        Effect::Refuse(Refusal::NotToRetry) => "not-to-retry",
         Effect::Refuse(Refusal::OutboxFull) => "outbox-full",
         Effect::Refuse(Refusal::NoSuchEvent) => "no-such-event",
         Effect::Refuse(Refusal::NotDead) => "not-dead",

@@ -20,7 +20,7 @@ queued       | success retryable terminal late        | = stale         | = stal
 queued       | granted-failed refused-failed          | = stale         | = stale        | = stale
 queued       | granted-lost refused-lost granted-late | = stale         | = stale        | = stale
 queued       | cancel                                 | cancelled idle  | cancelled idle | cancelled idle
-queued       | retry                                  | = not-failed    | = not-failed   | = not-failed
+queued       | retry                                  | = not-to-retry  | = not-to-retry | = not-to-retry
 
 running      | submitted woken                        | = idle          | running start  | running start
 running      | other-content                          | = mismatch      | = mismatch     | = mismatch
@@ -33,7 +33,7 @@ running      | refused-failed                         | failed idle     | failed
 running      | granted-lost                           | = idle          | running start  | running start
 running      | refused-lost                           | = idle          | failed idle    | failed idle
 running      | cancel                                 | cancelled idle  | cancelled idle | cancelled idle
-running      | retry                                  | = not-failed    | = not-failed   | = not-failed
+running      | retry                                  | = not-to-retry  | = not-to-retry | = not-to-retry
 
 running-paid | submitted woken                        | = idle          | = withdraw     | = withdraw
 running-paid | other-content                          | = mismatch      | = mismatch     | = mismatch
@@ -46,7 +46,7 @@ running-paid | refused-failed                         | failed idle     | failed
 running-paid | granted-lost                           | = idle          | running start  | running start
 running-paid | refused-lost                           | = idle          | failed idle    | failed idle
 running-paid | cancel                                 | cancelled idle  | cancelled idle | cancelled idle
-running-paid | retry                                  | = not-failed    | = not-failed   | = not-failed
+running-paid | retry                                  | = not-to-retry  | = not-to-retry | = not-to-retry
 
 waiting      | submitted woken                        | = idle          | running start  | running start
 waiting      | other-content                          | = mismatch      | = mismatch     | = mismatch
@@ -54,7 +54,7 @@ waiting      | success retryable terminal late        | = stale         | = stal
 waiting      | granted-failed refused-failed          | = stale         | = stale        | = stale
 waiting      | granted-lost refused-lost granted-late | = stale         | = stale        | = stale
 waiting      | cancel                                 | cancelled idle  | cancelled idle | cancelled idle
-waiting      | retry                                  | = not-failed    | = not-failed   | = not-failed
+waiting      | retry                                  | running start   | running start  | running start
 
 done         | submitted woken                        | = idle          | = expired      | = expired
 done         | other-content                          | = mismatch      | = expired      | = expired
@@ -62,7 +62,7 @@ done         | success retryable terminal late        | = stale         | = expi
 done         | granted-failed refused-failed          | = stale         | = expired      | = expired
 done         | granted-lost refused-lost granted-late | = stale         | = expired      | = expired
 done         | cancel                                 | = already-ended | = expired      | = expired
-done         | retry                                  | = not-failed    | = expired      | = expired
+done         | retry                                  | = not-to-retry  | = expired      | = expired
 
 failed       | submitted woken                        | = idle          | = expired      | = expired
 failed       | other-content                          | = mismatch      | = expired      | = expired
@@ -70,14 +70,14 @@ failed       | success retryable terminal late        | = stale         | = expi
 failed       | granted-failed refused-failed          | = stale         | = expired      | = expired
 failed       | granted-lost refused-lost granted-late | = stale         | = expired      | = expired
 failed       | cancel                                 | = already-ended | = expired      | = expired
-failed       | retry                                  | queued idle     | = expired      | = expired
+failed       | retry                                  | running start   | = expired      | = expired
 
 cancelled    | submitted woken cancel                 | = idle          | = expired      | = expired
 cancelled    | other-content                          | = mismatch      | = expired      | = expired
 cancelled    | success retryable terminal late        | = stale         | = expired      | = expired
 cancelled    | granted-failed refused-failed          | = stale         | = expired      | = expired
 cancelled    | granted-lost refused-lost granted-late | = stale         | = expired      | = expired
-cancelled    | retry                                  | = not-failed    | = expired      | = expired
+cancelled    | retry                                  | = not-to-retry  | = expired      | = expired
 ";
 
 const OPERATION_STATES: &[&str] = &[

@@ -29,6 +29,18 @@ pub enum Creation {
     Swap,
 }
 
+impl Creation {
+    /// Whether many keys may be read in one call. Only SQLite counts in eight bytes, and it answers such a call well
+    /// (S6 is about Redis).
+    #[must_use]
+    pub const fn reads_many(self) -> bool {
+        match self {
+            Self::Increment => true,
+            Self::Swap => false,
+        }
+    }
+}
+
 /// What a store was found, or made, to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {

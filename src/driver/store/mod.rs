@@ -41,6 +41,7 @@ mod error;
 mod identity;
 pub mod layout;
 mod node;
+mod pages;
 mod purge;
 mod shared;
 mod timers;
@@ -55,7 +56,8 @@ pub use create::{Created, NewRecord};
 pub use error::{LayoutError, StoreError};
 pub use identity::{Identity, Pointer};
 pub use layout::Layout;
-pub use node::{NEVER, Node};
+pub use node::{NEVER, Node, Walk};
+pub use pages::{Page, PageLimits, Place};
 pub use purge::{Buckets, PurgeLimits, Purged};
 pub use timers::{DueSlots, Timer};
 pub use update::{Change, Updated};
@@ -64,7 +66,7 @@ pub use wheel::Slot;
 use super::entropy::Entropy;
 use super::kv::Kv;
 use identity::Link;
-use node::{BrokenWalks, Walk, Walked};
+use node::{BrokenWalks, Walked};
 use word::Word;
 
 /// Limits of the store, each with its reason.
@@ -89,6 +91,8 @@ pub mod limits {
     /// Leading bits of an identity that choose its bucket, when the layout is first written. 2^14 buckets keep the
     /// chain of a hundred thousand records at six nodes, and cost one more write for each bucket's first record.
     pub const DEFAULT_BUCKET_BITS: u8 = 14;
+    /// Words that are read in one call, where a store can. A call holds up the instance while it lasts.
+    pub const WORDS_AT_ONCE: u32 = 1_024;
     /// Seconds behind the clock that every look at the wheel goes through again. A timer whose writer takes longer than
     /// this from choosing its slot to being there may be passed by; a request that takes so long has been given up.
     pub const WHEEL_TRAIL_S: u64 = 30;

@@ -172,8 +172,11 @@ fn take_u64(rest: &mut &[u8]) -> Result<u64, &'static str> {
 }
 
 /// Whether a walk goes on to the next older node.
-pub(super) enum Walk {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walk {
+    /// It does.
     On,
+    /// This node was the last one.
     Stop,
 }
 

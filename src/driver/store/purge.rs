@@ -110,20 +110,6 @@ impl<K: Kv> Store<K> {
         self.purge_and_visit(buckets, limits, now_ms, |_| {}).await
     }
 
-    /// Shows each node of these buckets to `visit`. A node may be shown more than once. Nothing is purged but what an
-    /// earlier purge has cut off already.
-    pub async fn visit(
-        &self,
-        buckets: Buckets,
-        visit: impl FnMut(&Node),
-    ) -> Result<Purged, StoreError> {
-        let limits = PurgeLimits {
-            nodes: 0,
-            grace_ms: 0,
-        };
-        self.purge_and_visit(buckets, limits, 0, visit).await
-    }
-
     /// Purges these buckets, and shows each of their nodes to `visit`, for no more reads than the purge alone. A node
     /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged.
     pub async fn purge_and_visit(
