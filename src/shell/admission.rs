@@ -6,7 +6,7 @@ use super::app::Setup;
 use super::dead_letters::{self, Fate, Letter};
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
-use super::{cors, inbox, operations, operators, request, sinks, tenant};
+use super::{cors, inbox, metrics, operations, operators, request, sinks, tenant};
 use crate::config::{Inbox, KeyRule, Operation};
 use crate::machine::{Digest, Name};
 use http::Method;
@@ -38,6 +38,8 @@ pub(super) enum Asked<'a> {
     Projection(&'a Inbox),
     /// An operator's tick.
     Tick,
+    /// The metrics.
+    Metrics,
     /// The dead letters from this bucket on.
     DeadLetters {
         /// The bucket.
@@ -78,6 +80,10 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
                 Method::POST => Ok(Asked::Tick),
                 _ => not_allowed(head, "POST"),
             };
+        }
+        metrics::METRICS_PATH => {
+            operators::authorize(&setup.config, &head.headers)?;
+            return read_only(head, Asked::Metrics);
         }
         _ => {}
     }
@@ -268,6 +274,7 @@ impl Asked<'_> {
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)
+            | Self::Metrics
             | Self::Tick => 0,
         }
     }
@@ -288,6 +295,7 @@ impl Asked<'_> {
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)
+            | Self::Metrics
             | Self::Tick => None,
         }
     }

@@ -19,6 +19,7 @@ fn a_draft_names_its_variables() {
         [
             "admin_token",
             "events_url",
+            "log_level",
             "payment_api_authorization",
             "payment_api_url",
             "purge_grace",

@@ -47,6 +47,7 @@ fn with_retries(rules: Rules, instances: &Instances) -> (Model, Layout) {
         policy: &instances.policy,
         budget_name: BUDGET_NAME,
         timers: Timers::All,
+        witness: &(),
     };
     let now = instances.outer.now();
     for key in 0..OPERATIONS {
@@ -80,6 +81,7 @@ fn tick(
             let store = Store::with_layout(client, layout);
             let tick = Tick {
                 store: &store,
+                witness: &(),
                 directory: &*instances,
                 sink: &instances.outer,
                 clock: || instances.outer.now(),

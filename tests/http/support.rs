@@ -26,10 +26,20 @@ pub const KEY: (&str, &str) = ("idempotency-key", "k");
 thread_local! {
     // The app takes its clock as a function. Each test has a thread of its own.
     static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
+    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 fn now() -> Timestamp {
     Timestamp::from_unix_ms(NOW_MS.get())
+}
+
+fn log(line: &str) {
+    LOG.with_borrow_mut(|lines| lines.push(line.to_owned()));
+}
+
+/// What was written to the log since this was last asked.
+pub fn logged() -> Vec<String> {
+    LOG.take()
 }
 
 /// Lets time pass.
@@ -248,6 +258,7 @@ impl Service {
             kv: self.kv.clone(),
             outgoing: self.upstream.clone(),
             clock: now,
+            log,
         };
         run(self.app.answer(admission, head, &body, reach, invocation))
     }
@@ -288,6 +299,7 @@ fn settled(text: &str) -> Config {
         ("admin_token", "operators-secret"),
         ("tenant_header", ""),
         ("retention", "24h"),
+        ("log_level", "info"),
         ("payment_api_url", "http://payments.example"),
         ("payment_api_authorization", "Bearer payments-secret"),
         ("events_url", "http://events.example/inbox"),
