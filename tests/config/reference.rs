@@ -3,8 +3,8 @@
 use super::{REFERENCE, WEBHOOK_SECRET, read};
 use http::{HeaderName, Method, StatusCode};
 use reprise::config::{
-    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, LogLevel, Operation, StoreSettings,
-    WhenFinished, WhileUnfinished,
+    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, LogLevel, Operation,
+    StoreSettings, WhenFinished, WhileUnfinished,
 };
 use reprise::machine::{
     AttemptPolicy, Backoff, BudgetPolicy, Millis, Name, OnLostAttempt, PolicySettings, Timestamp,

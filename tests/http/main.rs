@@ -17,6 +17,7 @@ mod support;
 mod changes;
 mod faults;
 mod forwarding;
+mod metrics;
 mod refusals;
 mod routing;
 mod systems;

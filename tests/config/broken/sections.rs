@@ -94,7 +94,12 @@ pub(crate) const SECTIONS: &[Case] = &[
         "log.level",
         "is not one of off, error, info, debug",
     ),
-    ("[log]\nfile = 'a'", Some(2), "log.file", "here may be level"),
+    (
+        "[log]\nfile = 'a'",
+        Some(2),
+        "log.file",
+        "here may be level",
+    ),
     (
         "[operators]\ntoken = true",
         Some(2),
