@@ -29,7 +29,7 @@ pub enum Fact<'a> {
 }
 
 /// Who hears of it.
-pub trait Witness: fmt::Debug {
+pub trait Witness {
     /// Hears of a fact, and when it was.
     fn note(&self, fact: Fact<'_>, now: Timestamp);
 
@@ -38,6 +38,12 @@ pub trait Witness: fmt::Debug {
 
     /// Takes back what could not be brought to the store.
     fn give_back(&self, counts: &Counts);
+}
+
+impl fmt::Debug for dyn Witness + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Witness")
+    }
 }
 
 /// Nobody.

@@ -20,7 +20,7 @@ const DETAIL_BYTES_MAX: usize = 512;
 const HASH_DIGITS: usize = 16;
 
 /// Where lines go, and which.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Log {
     pub(super) level: LogLevel,
     pub(super) emit: fn(&str),

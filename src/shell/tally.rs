@@ -186,7 +186,7 @@ fn class_of<'a>(config: &'a Config, head: &Parts) -> &'a str {
 }
 
 /// The witness of one request: it counts, and writes down.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Observer<'a> {
     pub(super) tally: &'a Tally,
     pub(super) log: Log,
