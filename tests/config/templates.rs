@@ -141,7 +141,7 @@ fn no_error_shows_what_a_variable_holds() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 8, "every variable is checked");
+    assert_eq!(seen, 9, "every variable is checked");
 }
 
 #[test]
