@@ -33,14 +33,15 @@ fn metrics(client: &Client) -> String {
     answer.body
 }
 
-/// The series that are not 0, without their common start.
-fn series(page: &str) -> BTreeMap<String, f64> {
+/// The series that are whole numbers and not 0, without their common start.
+fn series(page: &str) -> BTreeMap<String, u64> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.map(|line| line.rsplit_once(' ').expect("a name and a value"));
-    let value = |value: &str| value.parse::<f64>().expect("a number");
-    let named =
-        pairs.map(|(name, text)| (name.trim_start_matches("reprise_").to_owned(), value(text)));
-    named.filter(|(_, value)| *value != 0.0).collect()
+    let pairs = lines.filter_map(|line| {
+        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+        let name = name.trim_start_matches("reprise_").to_owned();
+        Some((name, value.parse::<u64>().ok()?))
+    });
+    pairs.filter(|(_, value)| *value != 0).collect()
 }
 
 /// Has Prometheus' own tool read a page: it ends well and without a word.
@@ -78,7 +79,7 @@ fn started() -> (TempDir, Host) {
             Sent::new(204, &[], b"")
         }
     });
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let options = Options::default()
         .variable("admin_token", TOKEN)
         .variable("payment_api_url", &upstream.url())
@@ -119,39 +120,39 @@ fn a_history_over_http_is_counted_logged_and_read_by_prometheus() {
     let shown = series(&page);
     let count = |name: &str| shown.get(name).copied().unwrap_or_default();
     for (name, expected) in [
-        (r#"requests_total{operation="charge",status="2xx"}"#, 3.0),
-        (r#"requests_total{operation="charge",status="4xx"}"#, 2.0),
-        (r#"requests_total{operation="orders",status="2xx"}"#, 2.0),
-        (r#"requests_total{operation="tasks",status="2xx"}"#, 1.0),
-        (r#"requests_total{operation="(none)",status="4xx"}"#, 1.0),
-        (r#"operations_created_total{operation="charge"}"#, 2.0),
-        (r#"operations_created_total{operation="orders"}"#, 2.0),
-        (r#"operations_created_total{operation="tasks"}"#, 1.0),
-        (r#"replays_total{operation="charge"}"#, 1.0),
-        (r#"mismatches_total{operation="charge"}"#, 1.0),
-        (r#"conflicts_total{operation="charge"}"#, 1.0),
+        (r#"requests_total{operation="charge",status="2xx"}"#, 3),
+        (r#"requests_total{operation="charge",status="4xx"}"#, 2),
+        (r#"requests_total{operation="orders",status="2xx"}"#, 2),
+        (r#"requests_total{operation="tasks",status="2xx"}"#, 1),
+        (r#"requests_total{operation="(none)",status="4xx"}"#, 1),
+        (r#"operations_created_total{operation="charge"}"#, 2),
+        (r#"operations_created_total{operation="orders"}"#, 2),
+        (r#"operations_created_total{operation="tasks"}"#, 1),
+        (r#"replays_total{operation="charge"}"#, 1),
+        (r#"mismatches_total{operation="charge"}"#, 1),
+        (r#"conflicts_total{operation="charge"}"#, 1),
         (
             r#"attempts_total{operation="charge",outcome="succeeded"}"#,
-            1.0,
+            1,
         ),
         (
             r#"deliveries_total{sink="projection",outcome="delivered"}"#,
-            1.0,
+            1,
         ),
-        (dead, 1.0),
-        (r#"operations{operation="charge",state="done"}"#, 1.0),
-        (r#"operations{operation="orders",state="done"}"#, 2.0),
-        (r#"operations{operation="tasks",state="done"}"#, 1.0),
-        (r#"dead_letters{sink="projection"}"#, 1.0),
-        (r#"store_errors_total{kind="unavailable"}"#, 0.0),
+        (dead, 1),
+        (r#"operations{operation="charge",state="done"}"#, 1),
+        (r#"operations{operation="orders",state="done"}"#, 2),
+        (r#"operations{operation="tasks",state="done"}"#, 1),
+        (r#"dead_letters{sink="projection"}"#, 1),
+        (r#"store_errors_total{kind="unavailable"}"#, 0),
     ] {
         assert_eq!(count(name), expected, "{name}\n{page}");
     }
     // The second charge may have been attempted again by now: each attempt so far has failed.
     let attempts = count(r#"attempts_total{operation="charge",outcome="retrying"}"#);
-    assert!(attempts >= 1.0, "{page}");
+    assert!(attempts >= 1, "{page}");
     let durations = r#"attempt_duration_seconds_count{operation="charge",upstream="payments"}"#;
-    assert_eq!(count(durations), 1.0 + attempts, "{page}");
+    assert_eq!(count(durations), 1 + attempts, "{page}");
 
     let log = host.log();
     let lines: Vec<Value> = log
@@ -190,13 +191,13 @@ fn counters_survive_a_restart() {
         r#"replays_total{operation="tasks"}"#,
         r#"operations_created_total{operation="tasks"}"#,
     ] {
-        assert_eq!((before[name], after[name]), (1.0, 1.0), "{name}");
+        assert_eq!((before[name], after[name]), (1, 1), "{name}");
     }
 }
 
 #[test]
 fn a_level_that_is_none_is_a_clear_error() {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let host = Host::start(
         state.path(),
         &Options::default().variable("log_level", "all"),
