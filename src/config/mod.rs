@@ -36,6 +36,8 @@ pub struct Config {
     pub admin_token: Option<Secret>,
     /// The header that names the tenant. Without one it is the Authorization.
     pub tenant_header: Option<HeaderName>,
+    /// What is written to the log.
+    pub log_level: LogLevel,
     /// Which web pages of other origins may call; `None` lets none.
     pub cors: Option<Cors>,
     /// How events are delivered.
@@ -65,6 +67,32 @@ pub struct StoreSettings {
     pub bucket_bits: u8,
     /// How long after its expiry a record is purged, in milliseconds.
     pub purge_grace_ms: u64,
+}
+
+/// What is written to the log: of these levels the chosen one and those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What somebody has to look at: failed operations, dead letters, a store that fails.
+    Error,
+    /// Each change of an operation and of its deliveries.
+    Info,
+    /// Repeats, too.
+    Debug,
+}
+
+impl LogLevel {
+    /// The level's name, in the configuration and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Error => "error",
+            Self::Info => "info",
+            Self::Debug => "debug",
+        }
+    }
 }
 
 /// Cross-origin requests (the CORS protocol of the Fetch standard). Credentials are never allowed: a key and a token are

@@ -4,6 +4,7 @@ use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
 use super::operation::Operations;
+use super::witness::Fact;
 use crate::machine::{
     AttemptStart, BudgetPolicy, Effect, OperationEvent, Outcome, Record, Seed, Timestamp, Verdict,
     Withdrawal, budget,
@@ -36,7 +37,9 @@ pub struct Attempted {
 pub(super) struct Step {
     pub(super) record: Record,
     pub(super) effect: Effect,
-    /// Whether the record differs from the one that was decided on.
+    /// The record that was decided on, where it was another one.
+    pub(super) before: Option<Box<Record>>,
+    /// Whether the record is to be written, or was.
     pub(super) is_changed: bool,
     /// When it was decided.
     pub(super) now: Timestamp,
@@ -107,6 +110,10 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 }
             })
             .await?;
+        if verdict == Verdict::Refused {
+            let budget = self.budget_name;
+            self.witness.note(Fact::BudgetRefused { budget }, now);
+        }
         Ok(verdict)
     }
 
@@ -116,7 +123,10 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let policy = self.budget_policy();
         let deposit =
             |word| budget::deposit_success(word, now, Seed::new(entropy.next_u64()), policy);
-        let _ = self.store.change_shared(self.budget_name, deposit).await;
+        let deposited = self.store.change_shared(self.budget_name, deposit).await;
+        if let Err(error) = deposited {
+            self.witness.note(Fact::StoreFailed(&error), now);
+        }
     }
 
     fn budget_policy(&self) -> &BudgetPolicy {

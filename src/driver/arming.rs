@@ -9,6 +9,7 @@ use super::act::Upstream;
 use super::entropy::Entropy;
 use super::kv::Kv;
 use super::operation::{Left, Operations};
+use super::witness::Fact;
 use crate::machine::{Due, DueReason, Timestamp};
 
 /// Which deadlines a call sets timers for.
@@ -66,10 +67,10 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         {
             let (id, at_ms) = (record.identity().id, at.as_unix_ms());
             // The record is in the store, and that is what the caller was promised.
-            let _ = self
-                .store
-                .add_timer(id, at_ms, now.as_unix_ms(), entropy)
-                .await;
+            let timer = self.store.add_timer(id, at_ms, now.as_unix_ms(), entropy);
+            if let Err(error) = timer.await {
+                self.witness.note(Fact::StoreFailed(&error), now);
+            }
         }
     }
 }

@@ -8,6 +8,8 @@
 
 mod act;
 mod arming;
+pub mod census;
+pub mod counts;
 pub mod entropy;
 mod error;
 pub mod inbox;
@@ -16,6 +18,8 @@ mod operation;
 mod relay;
 pub mod store;
 mod tick;
+pub mod walk;
+mod witness;
 mod write;
 
 pub use act::{Attempted, Upstream};
@@ -24,3 +28,4 @@ pub use error::DriverError;
 pub use operation::{Operations, Settled, Submission};
 pub use relay::{Delivered, Sink};
 pub use tick::{Directory, Parts, Tick, TickLimits, Ticked};
+pub use witness::{Fact, Witness};

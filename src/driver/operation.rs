@@ -19,6 +19,7 @@ use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
 use super::store::{Created, Identity, NewRecord, Node, Store};
+use super::witness::{Fact, Witness};
 use super::write::expires_at_ms;
 use crate::machine::{Effect, Event, OperationEvent, Origin, Policy, Record, Timestamp, stored};
 
@@ -39,6 +40,8 @@ pub struct Operations<'a, K, U> {
     pub budget_name: &'a str,
     /// Which deadlines get a timer.
     pub timers: Timers,
+    /// Who hears of what has happened.
+    pub witness: &'a dyn Witness,
 }
 
 /// What became of a client's request.
@@ -134,6 +137,8 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         };
         match self.store.create(&new, now.as_unix_ms(), entropy).await? {
             Created::New(node) => {
+                let (before, after) = (None, &step.record);
+                self.witness.note(Fact::Written { before, after }, step.now);
                 // A creation that took effect late may have been moved on by others already: then it is theirs.
                 let is_ours = node.payload() == new.payload;
                 let settled = if is_ours {

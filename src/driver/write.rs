@@ -6,6 +6,7 @@ use super::error::DriverError;
 use super::kv::Kv;
 use super::operation::{Operations, TURNS_MAX};
 use super::store::{Change, NEVER, Node, StoreError, Updated};
+use super::witness::Fact;
 use crate::machine::{
     DeliveryEvent, Effect, Event, OperationEvent, OutboxEvent, Record, Seed, Timestamp, decide,
     stored,
@@ -43,7 +44,11 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 .update(&node, change, now.as_unix_ms(), entropy)
                 .await
             {
-                Ok(Updated::Applied(node)) => return Ok(Some((node, step))),
+                Ok(Updated::Applied(node)) => {
+                    let (before, after) = (step.before.as_deref(), &step.record);
+                    self.witness.note(Fact::Written { before, after }, now);
+                    return Ok(Some((node, step)));
+                }
                 Ok(Updated::Conflict(seen)) => node = seen,
                 Ok(Updated::Gone) => return Ok(None),
                 Err(StoreError::Unavailable(_) | StoreError::Contended) if is_report => {
@@ -67,11 +72,15 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     ) -> Step {
         let seed = Seed::new(entropy.next_u64());
         let decision = decide(&record, event, now, seed, self.policy);
-        let is_changed = decision.write.is_some();
+        let (record, before) = match decision.write {
+            Some(next) => (next, Some(Box::new(record))),
+            None => (record, None),
+        };
         Step {
-            record: decision.write.unwrap_or(record),
+            record,
             effect: decision.effect,
-            is_changed,
+            is_changed: before.is_some(),
+            before,
             now,
         }
     }

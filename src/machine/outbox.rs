@@ -217,6 +217,17 @@ impl Delivery {
 }
 
 impl DeliveryState {
+    /// The state's name, as operators read it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::Delivering { .. } => "delivering",
+            Self::Delivered { .. } => "delivered",
+            Self::Dead { .. } => "dead",
+            Self::Dropped { .. } => "dropped",
+        }
+    }
+
     /// The next deadline; `None` when the relay has nothing left to do here.
     pub fn due(&self) -> Option<Due> {
         match self {

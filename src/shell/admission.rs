@@ -7,7 +7,7 @@ use super::dead_letters::{self, Fate, Letter};
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
 use super::query::Query;
-use super::{cors, inbox, operations, operators, overview, request, sinks, tenant};
+use super::{cors, inbox, metrics, operations, operators, overview, request, sinks, tenant};
 use crate::config::{Inbox, KeyRule, Operation};
 use crate::driver::store::Place;
 use crate::machine::{Digest, Name};
@@ -40,6 +40,8 @@ pub(super) enum Asked<'a> {
     Projection(&'a Inbox),
     /// An operator's tick.
     Tick,
+    /// The metrics.
+    Metrics,
     /// The dead letters from this place on.
     DeadLetters(Place),
     /// What is to become of a dead letter.
@@ -79,6 +81,10 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
                 Method::POST => Ok(Asked::Tick),
                 _ => not_allowed(head, "POST"),
             };
+        }
+        metrics::METRICS_PATH => {
+            operators::authorize(&setup.config, &head.headers)?;
+            return read_only(head, || Ok(Asked::Metrics));
         }
         _ => {}
     }
@@ -280,6 +286,7 @@ impl Asked<'_> {
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)
+            | Self::Metrics
             | Self::Tick => 0,
         }
     }
@@ -301,6 +308,7 @@ impl Asked<'_> {
             | Self::DeadLetter(..)
             | Self::Sinks
             | Self::EnableSink(_)
+            | Self::Metrics
             | Self::Tick => None,
         }
     }

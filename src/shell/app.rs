@@ -1,16 +1,19 @@
 //! The app: one request in, one reply out, over any key-value store and any way out.
 
 use super::admission::{Asked, admit};
+use super::log::Log;
 use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::{cors, dead_letters, inbox, operations, operators, overview, sinks};
+use super::tally::{Observer, Tally};
+use super::{cors, dead_letters, inbox, metrics, operations, operators, overview, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Layout, Node, Store, StoreError};
+use crate::driver::walk;
 use crate::machine::{OperationEvent, Record, Timestamp, stored};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HeaderValue};
 use http::request::Parts;
@@ -23,6 +26,7 @@ use uuid::Uuid;
 pub struct App {
     setup: Result<Setup, String>,
     layout: OnceCell<Layout>,
+    tally: Tally,
 }
 
 /// What an app is set up with.
@@ -53,10 +57,11 @@ impl Admission<'_> {
 impl App {
     /// The app with this setup, or with what is wrong with it: then it answers nothing but that.
     #[must_use]
-    pub const fn new(setup: Result<Setup, String>) -> Self {
+    pub fn new(setup: Result<Setup, String>) -> Self {
         Self {
             setup,
             layout: OnceCell::new(),
+            tally: Tally::default(),
         }
     }
 
@@ -88,14 +93,20 @@ impl App {
             .ok()
             .and_then(|asked| asked.preflight(&head.headers))
             .map(str::to_owned);
+        let (emit, clock) = (world.log, world.clock);
         let answered = match admission {
             Ok(asked) => self.carry_out(asked, head, body, world, invocation).await,
             Err(problem) => Err(problem),
         };
-        let mut reply = answered.unwrap_or_else(|problem| problem.reply());
-        let headers = reply.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let mut reply = answered.unwrap_or_else(|problem| {
+            self.note(&problem, emit, clock());
+            problem.reply()
+        });
+        let no_store = HeaderValue::from_static("no-store");
+        reply.headers_mut().insert(CACHE_CONTROL, no_store);
         if let Ok(setup) = &self.setup {
+            self.tally.request(&setup.config, head, reply.status());
+            let headers = reply.headers_mut();
             cors::allow(&setup.config, &head.headers, preflight.as_deref(), headers);
         }
         finish(&mut reply, &head.method);
@@ -110,9 +121,45 @@ impl App {
         world: World<K, O>,
         invocation: Invocation,
     ) {
-        if let Ok(access) = self.access(world) {
+        let (emit, clock) = (world.log, world.clock);
+        if let Ok(access) = self.access(world)
+            && let Err(problem) = operations::deliver(access, id, invocation).await
+        {
             // Whatever goes wrong is in the record, or left to the walk.
-            let _ = operations::deliver(access, id, invocation).await;
+            self.note(&problem, emit, clock());
+        }
+    }
+
+    /// Whether this instance has counted so much that it is to be brought to the store, once the answer has left.
+    #[must_use]
+    pub const fn has_to_flush(&self) -> bool {
+        self.tally.is_full()
+    }
+
+    /// Brings what this instance has counted to the store. What cannot be brought there now stays until the next time.
+    pub async fn flush<K: Kv, O: Outgoing>(&self, world: World<K, O>, mut invocation: Invocation) {
+        let Ok(access) = self.access(world) else {
+            return;
+        };
+        if let Ok(open) = access.open(&mut invocation.entropy).await {
+            let now = invocation.now;
+            let entropy = &mut invocation.entropy;
+            let _ = walk::flush(&open.store, &open.observer, now, entropy).await;
+        }
+    }
+
+    /// Notes a problem that is the store's.
+    fn note(&self, problem: &Problem, emit: fn(&str), now: Timestamp) {
+        if let Ok(setup) = &self.setup {
+            self.observer(setup, emit).problem(problem, now);
+        }
+    }
+
+    const fn observer(&self, setup: &Setup, emit: fn(&str)) -> Observer<'_> {
+        let level = setup.config.log_level;
+        Observer {
+            tally: &self.tally,
+            log: Log { level, emit },
         }
     }
 
@@ -161,6 +208,7 @@ impl App {
             Asked::Sinks => sinks::list(access()?, invocation).await,
             Asked::EnableSink(name) => sinks::enable(access()?, name, invocation).await,
             Asked::Tick => operators::tick(access()?, invocation).await,
+            Asked::Metrics => metrics::show(access()?, invocation).await,
         }
     }
 
@@ -211,6 +259,8 @@ pub struct World<K, O> {
     pub outgoing: O,
     /// The clock, for what takes long.
     pub clock: fn() -> Timestamp,
+    /// Where the lines of the log go.
+    pub log: fn(&str),
 }
 
 /// The setup and the world, for those requests that need them.
@@ -237,6 +287,7 @@ impl<'a, K: Kv, O: Outgoing> Access<'a, K, O> {
             store,
             outgoing: world.outgoing,
             clock: world.clock,
+            observer: app.observer(setup, world.log),
         })
     }
 }
@@ -247,6 +298,8 @@ pub(super) struct Open<'a, K, O> {
     pub(super) store: Store<K>,
     pub(super) outgoing: O,
     pub(super) clock: fn() -> Timestamp,
+    /// Who hears of what is done.
+    pub(super) observer: Observer<'a>,
 }
 
 impl<K: Kv, O> Open<'_, K, O> {

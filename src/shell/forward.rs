@@ -5,7 +5,7 @@
 //! only when it came whole. What is kept of it are the headers that the operation lists.
 
 use super::outgoing::{Answered, AnsweredBody, CallError, Called};
-use super::trace::{TRACEPARENT, TRACESTATE, Trace};
+use super::trace::{self, TRACEPARENT, TRACESTATE, Trace};
 use crate::config::{Forward, HeaderList, Operation, Upstream};
 use crate::machine::{
     AttemptError, AttemptStart, Blob, ErrorKind, EventDrafts, Headers, Input, LimitError,
@@ -25,8 +25,8 @@ pub(super) fn input(operation: &Operation, head: &Parts, body: &[u8]) -> Result<
     lines.retain(|(name, _)| TRACEPARENT != name.as_str() && TRACESTATE != name.as_str());
     if Trace::of(headers).is_some() {
         lines.extend(listed(headers, &HeaderList::new([TRACEPARENT])));
-        let state = super::trace::state_of(headers);
-        lines.extend(state.map(|state| (TRACESTATE.as_str().to_owned(), state.to_owned())));
+        let state = trace::state_of(headers);
+        lines.extend(state.map(|state| (TRACESTATE.as_str().to_owned(), state)));
     }
     let target = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     Input::new(
@@ -74,7 +74,7 @@ pub(super) fn request(
     for (name, value) in lines(input.headers()) {
         headers.append(name, value);
     }
-    let trace = Trace::of(&headers).unwrap_or(Trace::started_by(record.identity().id));
+    let trace = trace::of_record(record);
     for (name, value) in &upstream.headers {
         headers.insert(name.clone(), value.clone());
     }

@@ -171,6 +171,7 @@ fn setup() -> Setup {
             "admin_token" => "token",
             "tenant_header" | "payment_api_authorization" => "",
             "retention" => "24h",
+            "log_level" => "info",
             "purge_grace" => "10m",
             "payment_api_url" | "events_url" => "http://localhost",
             "webhook_secret" => "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh",

@@ -90,7 +90,9 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
             "the record has just expired".to_owned(),
         ));
     };
+    let repeat = |family| open.observer.repeat(family, &record, now);
     if matches!(effect, Effect::Refuse(Refusal::Mismatch)) {
+        repeat("mismatches");
         return Err(Problem::KeyReused(operation.mismatch_status));
     }
     let turn = if submission.is_new {
@@ -102,6 +104,11 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     };
     // An attempt may have taken its time.
     let reply = answer(&record, operation, turn, (open.clock)())?;
+    if reply.headers().contains_key(REPLAYED) {
+        repeat("replays");
+    } else if turn != Turn::First && !record.state().is_terminal() {
+        repeat("conflicts");
+    }
     Ok(with_events(reply, &record, open.config, has_due_event))
 }
 
@@ -202,6 +209,7 @@ impl<K: Kv, O: Outgoing> Open<'_, K, O> {
             } else {
                 Timers::All
             },
+            witness: &self.observer,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::worker::Worker;
 use crate::config::{Config, Operation};
 use crate::driver::kv::Kv;
 use crate::driver::store::PurgeLimits;
+use crate::driver::walk;
 use crate::driver::{Directory, Parts, Tick, TickLimits};
 use crate::machine::{Name, Timestamp};
 use http::header::AUTHORIZATION;
@@ -17,6 +18,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+/// What comes before each of these paths.
+pub(super) const PREFIX: &str = "/-/";
 /// Whether the component runs. It says nothing of the store, so a broken store does not make a platform restart us.
 pub const HEALTH_PATH: &str = "/-/healthz";
 /// The description of the interface.
@@ -108,8 +111,19 @@ pub(super) async fn tick<K: Kv, O: Outgoing>(
             },
             ..defaults
         },
+        witness: &open.observer,
     };
     let ticked = tick.run(&mut invocation.entropy).await?;
+    if open.observer.tally.has_news() {
+        // What the tick has done after it moved the walk on. The next one may be another instance's.
+        let flushed = walk::flush(
+            &open.store,
+            &open.observer,
+            (open.clock)(),
+            &mut invocation.entropy,
+        );
+        let _ = flushed.await;
+    }
     let report = TickReport {
         due: ticked.due,
         stale: ticked.stale,

@@ -4,7 +4,8 @@
 //! own.
 
 use super::outgoing::{CallLimits, Outgoing};
-use super::sinks;
+use super::trace::{self, TRACEPARENT, TRACESTATE};
+use super::{forward, sinks};
 use crate::config::{Config, Sink as SinkSettings};
 use crate::driver::kv::Kv;
 use crate::driver::store::Store;
@@ -13,7 +14,7 @@ use crate::machine::{
     AttemptError, Delivery, DeliveryOutcome, DeliveryStart, ErrorKind, Record, Timestamp,
 };
 use crate::webhook::{CloudEvent, Message, is_disabled_by, outcome_of, seal};
-use http::header::{CONTENT_LENGTH, HeaderValue};
+use http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::{Method, Request};
 
 /// Who delivers events.
@@ -50,7 +51,9 @@ impl<K: Kv, O: Outgoing> Sink for Postman<'_, K, O> {
             // A receiver has the event by its status; one that then hangs on is not to be sent it again.
             response_bytes_max: None,
         };
-        let called = self.outgoing.call(request(sink, message), limits).await;
+        let mut request = request(sink, message);
+        trace_on(record, start, request.headers_mut());
+        let called = self.outgoing.call(request, limits).await;
         if let Ok(answered) = &called.end
             && is_disabled_by(answered.status.as_u16())
         {
@@ -81,6 +84,16 @@ impl<K, O> Postman<'_, K, O> {
             },
             ended_at: (self.clock)(),
         }
+    }
+}
+
+/// Has a delivery belong to its record's trace.
+fn trace_on(record: &Record, start: &DeliveryStart, headers: &mut HeaderMap) {
+    let span = trace::of_record(record).of_delivery(record.identity().id, start.seq, start.attempt);
+    headers.insert(TRACEPARENT, span);
+    let mut kept = forward::lines(record.origin().input.headers());
+    if let Some((name, state)) = kept.find(|(name, _)| *name == TRACESTATE) {
+        headers.insert(name, state);
     }
 }
 

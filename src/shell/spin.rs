@@ -4,6 +4,7 @@
 //! the next instance would find again.
 
 use super::app::{App, Setup, Undelivered, World};
+use super::log::refused;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
 use super::reply::Reply;
@@ -27,6 +28,7 @@ use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::spawn;
 use spin_sdk::{key_value, variables};
 use std::cell::OnceCell;
+use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -82,13 +84,20 @@ async fn handle(request: Request) -> Result<Response, ErrorCode> {
     let mut reply = app
         .answer(admission, &head, &body, world(), invocation)
         .await;
-    if let Some(undelivered) = reply.extensions_mut().remove::<Undelivered>() {
+    let undelivered = reply.extensions_mut().remove::<Undelivered>();
+    if undelivered.is_some() || app.has_to_flush() {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
             // end before this is done, the walk finds what is left.
             sleep(Duration::from_millis(1)).await;
-            app.deliver(undelivered, world(), invocation_now()).await;
+            if let Some(undelivered) = undelivered {
+                app.deliver(undelivered, world(), invocation_now()).await;
+            }
+            // Another request of this instance may have been faster.
+            if app.has_to_flush() {
+                app.flush(world(), invocation_now()).await;
+            }
         });
     }
     leave(reply).await
@@ -117,7 +126,14 @@ fn world() -> World<SpinKv, SpinOutgoing> {
         kv: SpinKv::default(),
         outgoing: SpinOutgoing,
         clock: now,
+        log,
     }
+}
+
+/// Writes a line to the log: the component's standard error, which the platform keeps or shows. Whether somebody reads
+/// it is nobody's business here.
+fn log(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// How much is read of a body that is of no use, and for how long.
@@ -173,10 +189,16 @@ async fn app() -> Rc<App> {
     }
     match set_up().await {
         Ok(setup) => {
+            if let Err(problem) = &setup {
+                log(&refused(problem, now()));
+            }
             let app = Rc::new(App::new(setup));
             APP.with(|kept| Rc::clone(kept.get_or_init(|| app)))
         }
-        Err(problem) => Rc::new(App::new(Err(problem))),
+        Err(problem) => {
+            log(&refused(&problem, now()));
+            Rc::new(App::new(Err(problem)))
+        }
     }
 }
 

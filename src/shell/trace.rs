@@ -1,9 +1,10 @@
-//! W3C Trace Context: which trace a request belongs to, and how it goes on at the upstream.
+//! W3C Trace Context: which trace a request belongs to, and how it goes on at the upstream and at the receivers of events.
 //!
 //! A client's `traceparent` is kept with the record, so that an attempt which a later request runs still belongs to the
-//! trace of the first. A request without one starts a trace of its own, named after the record and not sampled.
+//! trace of the first, and so does a delivery. A request without one starts a trace of its own, named after the record and
+//! not sampled. The log names the trace, too.
 
-use crate::machine::TraceId;
+use crate::machine::{Record, TraceId};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
@@ -63,30 +64,61 @@ impl Trace {
     /// The `traceparent` of one attempt, which is a span of its own.
     #[must_use]
     pub fn of_attempt(&self, record: Uuid, attempt: u32) -> HeaderValue {
+        self.of_span(record, &[attempt])
+    }
+
+    /// The `traceparent` of one attempt at the delivery of an event, which is a span of its own.
+    #[must_use]
+    pub fn of_delivery(&self, record: Uuid, seq: u32, attempt: u32) -> HeaderValue {
+        self.of_span(record, &[seq, attempt])
+    }
+
+    fn of_span(&self, record: Uuid, numbers: &[u32]) -> HeaderValue {
+        /// The flags that the standard has; the others are to be sent as 0.
+        const FLAGS: u8 = 0b11;
         let mut hash = Sha256::new();
         hash.update(record.as_bytes());
-        hash.update(attempt.to_le_bytes());
+        for number in numbers {
+            hash.update(number.to_le_bytes());
+        }
         let mut span = String::with_capacity(16);
         for byte in &hash.finalize()[..8] {
             write!(span, "{byte:02x}").expect("a string takes every text");
         }
-        let line = format!("00-{}-{span}-{:02x}", self.id, self.flags);
+        let line = format!("00-{}-{span}-{:02x}", self.id, self.flags & FLAGS);
         HeaderValue::try_from(line).expect("hexadecimal digits and dashes are visible ASCII")
     }
 }
 
-/// The vendors' part of a client's trace, when it is of a size that the standard wants passed on. Beyond that, and where
-/// it comes in several lines, the standard lets us drop it all.
+/// The trace that a record belongs to.
 #[must_use]
-pub fn state_of(headers: &HeaderMap) -> Option<&str> {
+pub fn of_record(record: &Record) -> Trace {
+    let lines = record.origin().input.headers().lines().iter();
+    let mut lines = lines.filter(|(name, _)| TRACEPARENT == name.as_str());
+    let sent = lines.next().and_then(|(_, line)| Trace::parse(line));
+    sent.unwrap_or(Trace::started_by(record.identity().id))
+}
+
+/// The vendors' part of a client's trace, in one line (section 3.3 of the standard). What is beyond the size that the
+/// standard wants passed on is left out, entry by entry: first the long ones, then those at the end.
+#[must_use]
+pub fn state_of(headers: &HeaderMap) -> Option<String> {
     const BYTES_MAX: usize = 512;
-    let mut lines = headers.get_all(TRACESTATE).iter();
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return None;
-    };
-    line.to_str()
-        .ok()
-        .filter(|line| !line.is_empty() && line.len() <= BYTES_MAX)
+    const ENTRY_BYTES_MAX: usize = 128;
+    let mut entries = Vec::new();
+    for line in headers.get_all(TRACESTATE) {
+        let line = line.to_str().ok()?;
+        entries.extend(line.split(',').map(str::trim_ascii));
+    }
+    entries.retain(|entry| !entry.is_empty());
+    let is_too_long = |entries: &[&str]| entries.join(",").len() > BYTES_MAX;
+    if is_too_long(&entries) {
+        entries.retain(|entry| entry.len() <= ENTRY_BYTES_MAX);
+    }
+    while is_too_long(&entries) {
+        entries.pop();
+    }
+    (!entries.is_empty()).then(|| entries.join(","))
 }
 
 fn hex_byte(text: &str) -> Option<u8> {
@@ -167,13 +199,21 @@ mod tests {
     fn the_vendors_part_is_passed_on_where_a_record_can_keep_it() {
         let longest = "k".repeat(512);
         let too_long = "k".repeat(513);
+        let [half, rest] = [256, 255].map(|length| "k".repeat(length));
+        let both = format!("{half},{rest}");
+        let [long, short] = [129, 128].map(|length| "k".repeat(length));
+        let four = [&*short; 4].join(",");
+        let three = [&*short; 3].join(",");
         let table: &[(&[&str], Option<&str>)] = &[
-            (&["a=1, b=2"], Some("a=1, b=2")),
+            (&["a=1, b=2"], Some("a=1,b=2")),
             (&[&longest], Some(&longest)),
             (&[&too_long], None),
-            (&["a=1,\tb=2"], Some("a=1,\tb=2")),
-            (&["a=1", "b=2"], None),
-            (&[""], None),
+            (&["a=1,\tb=2,"], Some("a=1,b=2")),
+            (&["a=1", "b=2"], Some("a=1,b=2")),
+            (&[&half, &rest], Some(&both)),
+            (&[&long, &four, "a=1"], Some(&three)),
+            (&[&too_long, "a=1"], Some("a=1")),
+            (&["", " , "], None),
             (&[], None),
         ];
         for (lines, expected) in table {
@@ -182,7 +222,7 @@ mod tests {
                 let line = HeaderValue::from_str(line).expect("a header value");
                 headers.append(TRACESTATE, line);
             }
-            assert_eq!(state_of(&headers), *expected, "{lines:?}");
+            assert_eq!(state_of(&headers).as_deref(), *expected, "{lines:?}");
         }
     }
 
@@ -197,6 +237,16 @@ mod tests {
             let again = Trace::parse(span.to_str().expect("visible ASCII"));
             assert_eq!(again, Some(trace));
         }
+        assert_ne!(
+            trace.of_delivery(record, 1, 1),
+            trace.of_delivery(record, 1, 2)
+        );
+        let unknown = Trace {
+            flags: 0xff,
+            ..trace
+        }
+        .of_attempt(record, 1);
+        assert!(unknown.to_str().expect("visible ASCII").ends_with("-03"));
         let own = Trace::started_by(record).of_attempt(record, 1);
         assert!(own.to_str().expect("visible ASCII").ends_with("-00"));
     }

@@ -24,6 +24,7 @@ fn sound_value(variable: &str) -> Option<String> {
         "admin_token" => "operators-secret",
         "tenant_header" => "",
         "retention" => "24h",
+        "log_level" => "info",
         "payment_api_url" => "http://payments.example/v1/",
         "payment_api_authorization" => "Bearer payments-secret",
         "events_url" => "http://self.alt/inbox/orders?token=url-secret",

@@ -3,8 +3,8 @@
 use super::{REFERENCE, WEBHOOK_SECRET, read};
 use http::{HeaderName, Method, StatusCode};
 use reprise::config::{
-    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, Operation, StoreSettings,
-    WhenFinished, WhileUnfinished,
+    Config, EventRule, FingerprintRule, Handler, HeaderList, KeyRule, LogLevel, Operation,
+    StoreSettings, WhenFinished, WhileUnfinished,
 };
 use reprise::machine::{
     AttemptPolicy, Backoff, BudgetPolicy, Millis, Name, OnLostAttempt, PolicySettings, Timestamp,
@@ -96,6 +96,7 @@ fn the_service_as_a_whole() {
     let token = config.admin_token.as_ref().expect("a token is set");
     assert_eq!(token.reveal(), "operators-secret");
     assert_eq!(config.tenant_header, None);
+    assert_eq!(config.log_level, LogLevel::Info);
     assert_eq!(config.cors, None);
     assert_eq!(config.operations.len(), 3);
 }
@@ -276,7 +277,7 @@ fn the_defaults_are_those_that_the_file_names() {
         "total_deadline" => line.contains("none"),
         "bucket_bits" | "purge_grace" | "max_age" | "retry_after_cap" | "timeout"
         | "attempt_timeout" | "lease" | "key_header" | "mode" | "method" | "quantity_max"
-        | "retention" | "max_cycles" | "on_lost_attempt" | "max_response_bytes"
+        | "retention" | "level" | "max_cycles" | "on_lost_attempt" | "max_response_bytes"
         | "forward_headers" | "replay_headers" => false,
         _ => true,
     };

@@ -19,6 +19,7 @@ fn a_draft_names_its_variables() {
         [
             "admin_token",
             "events_url",
+            "log_level",
             "payment_api_authorization",
             "payment_api_url",
             "purge_grace",
@@ -140,7 +141,7 @@ fn no_error_shows_what_a_variable_holds() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 8, "every variable is checked");
+    assert_eq!(seen, 9, "every variable is checked");
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Instance {
         let store = Store::with_layout(self.client.clone(), self.layout);
         let tick = Tick {
             store: &store,
+            witness: &(),
             directory: self,
             sink: &self.gateway,
             clock: || self.gateway.now(),
@@ -250,6 +251,7 @@ impl History {
             policy: &self.policy,
             budget_name: BUDGET_NAME,
             timers: Timers::Never,
+            witness: &(),
         };
         for (key, id) in &self.told.borrow().ids {
             let node = run(store.load(*id, gateway.now().as_unix_ms()));

@@ -76,6 +76,7 @@ fn a_tick_waits_for_several_attempts_at_a_time_and_runs_each_once() {
         });
         let tick = Tick {
             store: &shop.store,
+            witness: &(),
             directory: &gates,
             sink: &shop.world,
             clock: || shop.world.now(),

@@ -183,6 +183,7 @@ impl Bench {
             policy: &self.policy,
             budget_name: BUDGET_NAME,
             timers: Timers::Never,
+            witness: &(),
         }
     }
 

@@ -40,6 +40,7 @@ pub async fn live(
         policy: &policy,
         budget_name: BUDGET_NAME,
         timers: Timers::All,
+        witness: &(),
     };
     loop {
         // Some time passes between two things, and the clock is read once for each.

@@ -17,6 +17,7 @@ mod model;
 mod aftermath;
 mod batches;
 mod bench;
+mod census;
 mod client;
 mod memory;
 mod observer;

@@ -16,9 +16,9 @@ use crate::simulation::{Life, seeded};
 const OPERATIONS: u64 = 30;
 
 /// What both instances have.
-struct Instances {
-    outer: Outer,
-    policy: Policy,
+pub struct Instances {
+    pub outer: Outer,
+    pub policy: Policy,
 }
 
 impl Directory for Instances {
@@ -34,7 +34,7 @@ impl Directory for Instances {
 }
 
 /// A store with so many operations whose retries are due.
-fn with_retries(rules: Rules, instances: &Instances) -> (Model, Layout) {
+pub fn with_retries(rules: Rules, instances: &Instances) -> (Model, Layout) {
     let client = Client {
         world: World::direct(Model::new(rules, 2)),
         id: 0,
@@ -47,6 +47,7 @@ fn with_retries(rules: Rules, instances: &Instances) -> (Model, Layout) {
         policy: &instances.policy,
         budget_name: BUDGET_NAME,
         timers: Timers::All,
+        witness: &(),
     };
     let now = instances.outer.now();
     for key in 0..OPERATIONS {
@@ -59,13 +60,22 @@ fn with_retries(rules: Rules, instances: &Instances) -> (Model, Layout) {
     (model, store.layout())
 }
 
-/// Runs so many ticks at a time, one call of each after the other. Answers what they did, their reads and their writes.
-fn tick(
+/// What several ticks did together.
+pub struct Ended {
+    pub ticked: Vec<Ticked>,
+    pub reads: u32,
+    pub writes: u32,
+    pub model: Model,
+}
+
+/// Runs so many ticks at a time, one call of each after the other. The first dies before its last write if it is told to.
+pub fn tick(
     model: Model,
     layout: Layout,
     instances: &Rc<Instances>,
     ticks: usize,
-) -> (Vec<Ticked>, u32, u32) {
+    dies_before: Option<u32>,
+) -> Ended {
     let world = World::stepped(model);
     let told = Rc::new(std::cell::RefCell::new(Vec::new()));
     let mut lives: Vec<Option<Life>> = Vec::new();
@@ -80,6 +90,7 @@ fn tick(
             let store = Store::with_layout(client, layout);
             let tick = Tick {
                 store: &store,
+                witness: &(),
                 directory: &*instances,
                 sink: &instances.outer,
                 clock: || instances.outer.now(),
@@ -96,12 +107,23 @@ fn tick(
         lives.push(Some(life));
     }
     let (mut reads, mut writes) = (0, 0);
+    let mut own_writes = 0;
     while lives.iter().any(Option::is_some) {
         for (id, slot) in lives.iter_mut().enumerate() {
             let Some(life) = slot else { continue };
             let is_write = world.borrow().waiting[id]
                 .as_ref()
                 .is_some_and(crate::model::Call::writes);
+            if id == 0 && is_write {
+                own_writes += 1;
+                if dies_before == Some(own_writes) {
+                    *slot = None;
+                    let mut world = world.borrow_mut();
+                    world.waiting[id] = None;
+                    world.model.drop_client(id);
+                    continue;
+                }
+            }
             reads += u32::from(!is_write);
             writes += u32::from(is_write);
             world.borrow_mut().step(id, Fault::None);
@@ -111,7 +133,16 @@ fn tick(
         }
     }
     let ticked = told.borrow().clone();
-    (ticked, reads, writes)
+    let mut model = world.borrow().model.clone();
+    for id in 0..ticks {
+        model.drop_client(id);
+    }
+    Ended {
+        ticked,
+        reads,
+        writes,
+        model,
+    }
 }
 
 #[test]
@@ -130,7 +161,13 @@ fn two_ticks_at_a_time_share_the_work() {
             .set(instances.outer.now_ms.get() + 1_000);
         let costs = [1, 2].map(|ticks| {
             instances.outer.calls.borrow_mut().clear();
-            let (ticked, reads, writes) = tick(model.clone(), layout, &instances, ticks);
+            let ended = tick(model.clone(), layout, &instances, ticks, None);
+            let Ended {
+                ticked,
+                reads,
+                writes,
+                ..
+            } = ended;
             let advanced: u32 = ticked.iter().map(|ticked| ticked.advanced).sum();
             let calls: u32 = instances.outer.calls.borrow().values().sum();
             println!("{rules:?}, {ticks} at a time: {reads} reads, {writes} writes, {ticked:?}");

@@ -177,6 +177,7 @@ impl Shop {
             policy: &self.policy,
             budget_name: BUDGET_NAME,
             timers: self.timers,
+            witness: &(),
         }
     }
 
@@ -205,6 +206,7 @@ impl Shop {
     pub fn try_tick(&self) -> Result<Ticked, DriverError> {
         let tick = Tick {
             store: &self.store,
+            witness: &(),
             directory: self,
             sink: &self.world,
             clock: || self.world.now(),

@@ -209,6 +209,7 @@ impl History {
             policy: &self.policy,
             budget_name: BUDGET_NAME,
             timers: Timers::All,
+            witness: &(),
         };
         let told = self.told.borrow();
         for (key, id) in &told.ids {

@@ -19,6 +19,7 @@ mod closed;
 mod faults;
 mod forwarding;
 mod overview;
+mod metrics;
 mod refusals;
 mod routing;
 mod systems;

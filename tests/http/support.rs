@@ -7,7 +7,7 @@ use reprise::config::{Config, Draft};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
 use reprise::machine::Timestamp;
-use reprise::shell::app::{App, Setup, World as Reach};
+use reprise::shell::app::{App, Setup, Undelivered, World as Reach};
 use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use reprise::shell::reply::Reply;
 use reprise::shell::request::{Invocation, RequestBody};
@@ -26,10 +26,20 @@ pub const KEY: (&str, &str) = ("idempotency-key", "k");
 thread_local! {
     // The app takes its clock as a function. Each test has a thread of its own.
     static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
+    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 fn now() -> Timestamp {
     Timestamp::from_unix_ms(NOW_MS.get())
+}
+
+fn log(line: &str) {
+    LOG.with_borrow_mut(|lines| lines.push(line.to_owned()));
+}
+
+/// What was written to the log since this was last asked.
+pub fn logged() -> Vec<String> {
+    LOG.take()
 }
 
 /// Lets time pass.
@@ -102,9 +112,14 @@ struct Store {
     client: Client,
     stall_ms: Rc<Cell<u64>>,
     fault: Rc<Cell<Option<(u32, Fault)>>>,
+    writes: Rc<Cell<u32>>,
 }
 
 impl Store {
+    fn count(&self) {
+        self.writes.set(self.writes.get() + 1);
+    }
+
     /// Makes a call, unless it is the one that fails.
     async fn call<T>(&self, call: impl Future<Output = Result<T, KvError>>) -> Result<T, KvError> {
         let failed = || KvError("the test wants it so".to_owned());
@@ -133,14 +148,17 @@ impl Kv for Store {
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
+        self.count();
         self.call(self.client.set(key, value)).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), KvError> {
+        self.count();
         self.call(self.client.delete(key)).await
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
+        self.count();
         self.call(self.client.increment(key, delta)).await
     }
 
@@ -153,6 +171,7 @@ impl Kv for Store {
     }
 
     async fn swap(&self, cas: usize, value: &[u8]) -> Result<(), SwapError<usize>> {
+        self.count();
         pass(self.stall_ms.take());
         let mut lost = None;
         let swapped = async {
@@ -176,6 +195,7 @@ pub struct Service {
     kv: Store,
     pub upstream: Upstream,
     requests: Cell<u64>,
+    undelivered: Cell<Option<Undelivered>>,
 }
 
 impl Service {
@@ -186,6 +206,7 @@ impl Service {
             client: Client { world, id: 0 },
             stall_ms: Rc::default(),
             fault: Rc::default(),
+            writes: Rc::default(),
         };
         Self::over(kv, config, upstream)
     }
@@ -207,6 +228,7 @@ impl Service {
             kv,
             upstream,
             requests: Cell::new(0),
+            undelivered: Cell::new(None),
         })
     }
 
@@ -237,6 +259,13 @@ impl Service {
             Some(max) if body.len() > max => RequestBody::TooLarge,
             Some(_) | None => RequestBody::Whole(body.to_vec()),
         };
+        let (reach, invocation) = self.reach();
+        let mut reply = run(self.app.answer(admission, head, &body, reach, invocation));
+        self.undelivered.set(reply.extensions_mut().remove());
+        reply
+    }
+
+    fn reach(&self) -> (Reach<Store, Upstream>, Invocation) {
         self.requests.set(self.requests.get() + 1);
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&self.requests.get().to_le_bytes());
@@ -248,8 +277,32 @@ impl Service {
             kv: self.kv.clone(),
             outgoing: self.upstream.clone(),
             clock: now,
+            log,
         };
-        run(self.app.answer(admission, head, &body, reach, invocation))
+        (reach, invocation)
+    }
+
+    /// Does what the component does once the last answer has left: delivers its events.
+    pub fn deliver(&self) {
+        if let Some(undelivered) = self.undelivered.take() {
+            let (reach, invocation) = self.reach();
+            run(self.app.deliver(undelivered, reach, invocation));
+        }
+    }
+
+    /// Whether the component would bring its counts to the store now.
+    pub fn has_to_flush(&self) -> bool {
+        self.app.has_to_flush()
+    }
+
+    pub fn flush(&self) {
+        let (reach, invocation) = self.reach();
+        run(self.app.flush(reach, invocation));
+    }
+
+    /// The store's writes until now, of all services over it.
+    pub fn writes(&self) -> u32 {
+        self.kv.writes.get()
     }
 
     /// Sends a request.
@@ -288,6 +341,7 @@ fn settled(text: &str) -> Config {
         ("admin_token", "operators-secret"),
         ("tenant_header", ""),
         ("retention", "24h"),
+        ("log_level", "info"),
         ("payment_api_url", "http://payments.example"),
         ("payment_api_authorization", "Bearer payments-secret"),
         ("events_url", "http://events.example/inbox"),

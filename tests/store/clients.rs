@@ -2,12 +2,21 @@
 
 use crate::explorer::{Task, Told};
 use crate::model::{Client, Model, Rules, World, run};
+use reprise::driver::census::Census;
+use reprise::driver::counts::Counts;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::Kv;
 use reprise::driver::store::{
     Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Slot, Store,
     StoreError, Updated,
 };
+use reprise::driver::walk::{self, Walk};
+use reprise::driver::{Fact, Witness};
+use reprise::machine::{
+    AttemptPolicy, Backoff, Blob, Headers, Hex, Input, Millis, Name, OnLostAttempt, Origin, Policy,
+    PolicySettings, Record, Timestamp,
+};
+use std::cell::Cell;
 use uuid::Uuid;
 
 /// The time of every history.
@@ -129,17 +138,113 @@ pub fn purger(layout: Layout) -> impl Fn(Client) -> Task {
     }
 }
 
-/// A client that takes one bucket of the walk.
+/// The time of a walker: the walk has just been moved.
+pub const WALK: Timestamp = Timestamp::from_unix_ms(NOW_MS);
+
+/// A store whose walk has begun.
+pub fn with_walk(model: &Model, layout: Layout) -> Model {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let store = Store::with_layout(client.clone(), layout);
+    run(walk::stand(&store, WALK, &mut Entropy::from_seed([99; 32]))).expect("a sound store");
+    let mut model = client.world.borrow().model.clone();
+    model.drop_client(0);
+    model
+}
+
+/// A witness that has counted one thing, until it is taken.
+#[derive(Debug, Default)]
+struct One(Cell<bool>);
+
+impl Witness for One {
+    fn note(&self, _: Fact<'_>, _: Timestamp) {}
+
+    fn take(&self) -> Counts {
+        let mut counts = Counts::default();
+        counts.add("came", u64::from(!self.0.replace(true)));
+        counts
+    }
+
+    fn give_back(&self, _: &Counts) {
+        self.0.set(false);
+    }
+}
+
+/// A client that visits one bucket of the walk, sees an operation there, and moves the walk on; once, whoever is faster.
 pub fn walker(layout: Layout) -> impl Fn(Client) -> Task {
     move |client| {
         let mut entropy = seed(&client);
         Box::pin(async move {
             let store = Store::with_layout(client, layout);
-            told(store.take_buckets(1, &mut entropy).await, |buckets| {
-                Told::Took(buckets.first)
-            })
+            let mut census = Census::default();
+            census.see(&operation(), WALK);
+            let walked = async {
+                let stand = walk::stand(&store, WALK, &mut entropy).await?;
+                let buckets = stand.ahead(1);
+                let (seen, one) = ((buckets, Some(&census)), One::default());
+                let passed = stand.pass(&store, seen, &one, WALK, &mut entropy);
+                Ok(passed.await?.then_some(buckets.first))
+            };
+            told(walked.await, |took| took.map_or(Told::Gone, Told::Took))
         })
     }
+}
+
+/// An operation that has just been submitted.
+fn operation() -> Record {
+    let identity = reprise::machine::Identity {
+        id: Uuid::from_u128(7),
+        operation: Name::new("charge").expect("a name"),
+        tenant: Hex::new([0; 32]),
+        key: None,
+        fingerprint: Hex::new([0; 32]),
+    };
+    let input = Input::new("POST", "/", Headers::default(), Blob::new(*b"")).expect("small");
+    let origin = Origin {
+        identity,
+        input,
+        trace: None,
+        created_at: WALK,
+    };
+    Record::new(origin, &policy())
+}
+
+fn policy() -> Policy {
+    let attempts = AttemptPolicy {
+        max_attempts: 1,
+        backoff: Backoff::Constant {
+            delay_ms: Millis::from_secs(1),
+        },
+        hint_cap_ms: Millis::from_secs(1),
+        timeout_ms: Millis::from_secs(1),
+        lease_ms: Millis::from_secs(2),
+    };
+    let settings = PolicySettings {
+        start_delay_ms: Millis::ZERO,
+        attempts,
+        max_cycles: 1,
+        on_lost_attempt: OnLostAttempt::Fail,
+        total_deadline_ms: None,
+        retry_budget: None,
+        retention_ms: Millis::from_secs(60),
+        events_on_failed: Vec::new(),
+        events_on_cancelled: Vec::new(),
+        delivery: attempts,
+    };
+    Policy::new(settings).expect("sound settings")
+}
+
+/// The walk as the clients have left it.
+pub fn walk_of(model: &Model, layout: Layout) -> Walk {
+    let client = Client {
+        world: World::direct(model.clone()),
+        id: 0,
+    };
+    let store = Store::with_layout(client, layout);
+    let stand = run(walk::stand(&store, WALK, &mut Entropy::from_seed([98; 32])));
+    stand.expect("a sound store").into_walk()
 }
 
 /// When the timers of the histories are due.

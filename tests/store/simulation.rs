@@ -208,13 +208,14 @@ async fn purge(
     now_ms: u64,
     entropy: &mut Entropy,
 ) -> Result<(), StoreError> {
-    let Buckets { first, count } = store.take_buckets(1, entropy).await?;
+    let first = u32::try_from(entropy.next_u64() % u64::from(store.layout().buckets()));
+    let first = first.expect("there are few buckets");
     let limits = PurgeLimits {
         nodes: 3,
         grace_ms: GRACE_MS,
     };
     store
-        .purge(Buckets { first, count }, limits, now_ms)
+        .purge(Buckets { first, count: 1 }, limits, now_ms)
         .await
         .map(drop)
 }

@@ -32,6 +32,7 @@ pub(super) fn read(root: &Node) -> Result<Config, Box<ConfigError>> {
         "store",
         "operators",
         "tenant",
+        "log",
         "cors",
         "delivery",
         "upstreams",
@@ -42,6 +43,7 @@ pub(super) fn read(root: &Node) -> Result<Config, Box<ConfigError>> {
     let store = sections::store(file.find("store"))?;
     let admin_token = sections::admin_token(file.find("operators"))?;
     let tenant_header = sections::tenant_header(file.find("tenant"))?;
+    let log_level = sections::log_level(file.find("log"))?;
     let cors = sections::cors(file.find("cors"))?;
     let delivery = policy::delivery(file.find("delivery"))?;
     let upstreams = services::upstreams(file.find("upstreams").as_ref())?;
@@ -57,6 +59,7 @@ pub(super) fn read(root: &Node) -> Result<Config, Box<ConfigError>> {
         store,
         admin_token,
         tenant_header,
+        log_level,
         cors,
         delivery,
         upstreams,

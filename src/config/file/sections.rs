@@ -1,6 +1,6 @@
-//! The sections about the service as a whole: `[store]`, `[operators]`, `[tenant]` and `[cors]`.
+//! The sections about the service as a whole: `[store]`, `[operators]`, `[tenant]`, `[log]` and `[cors]`.
 
-use super::super::{ConfigError, Cors, Origins, Secret, StoreSettings};
+use super::super::{ConfigError, Cors, LogLevel, Origins, Secret, StoreSettings};
 use super::at::At;
 use super::headers;
 use crate::driver::store::limits as store_limits;
@@ -54,6 +54,21 @@ pub(super) fn tenant_header(at: Option<At<'_>>) -> Result<Option<HeaderName>, Bo
             "" => Ok(None),
             _ => headers::name(at).map(Some),
         })
+}
+
+/// `[log]`
+pub(super) fn log_level(at: Option<At<'_>>) -> Result<LogLevel, Box<ConfigError>> {
+    let default = LogLevel::Info;
+    let Some(at) = at else { return Ok(default) };
+    let levels = [
+        LogLevel::Off,
+        LogLevel::Error,
+        LogLevel::Info,
+        LogLevel::Debug,
+    ];
+    at.fields(&["level"])?.read("level", default, |at| {
+        at.choice(&levels.map(|level| (level.name(), level)))
+    })
 }
 
 /// `[cors]`

@@ -1,15 +1,11 @@
-//! Purge and walk: expired records give their space back, and every bucket is visited within a bounded time.
+//! Purge: expired records give their space back, and whoever visits a bucket is shown what it holds.
 
 use super::identity::Link;
 use super::node::{BrokenWalks, Walk, Walked};
 use super::word::{WordSwap, bucket_key};
 use super::{Node, Pointer, Store, StoreError, limits};
-use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use std::ops::AddAssign;
-
-/// The shared number that says which bucket the walk visits next.
-const CURSOR_NAME: &str = "walk";
 
 /// How much one call to [`Store::purge`] may do.
 #[derive(Debug, Clone, Copy)]
@@ -51,53 +47,7 @@ impl AddAssign for Purged {
     }
 }
 
-/// The walk's cursor. The nonce tells the writers apart: two that take the same buckets must not both believe to
-/// have won, and a cursor that comes round must not look untouched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cursor {
-    next: u32,
-    nonce: u64,
-}
-
-impl Cursor {
-    const NEXT_BITS: u32 = limits::MAX_BUCKET_BITS as u32;
-
-    fn encode(self) -> u64 {
-        self.nonce << Self::NEXT_BITS | u64::from(self.next)
-    }
-
-    fn decode(cursor: u64) -> Self {
-        let next = cursor & ((1 << Self::NEXT_BITS) - 1);
-        let next = u32::try_from(next).expect("a bucket has fewer bits than a u32");
-        Self {
-            next,
-            nonce: cursor >> Self::NEXT_BITS,
-        }
-    }
-}
-
 impl<K: Kv> Store<K> {
-    /// Takes the next buckets of the walk for the caller to visit. Callers that overlap take different ones.
-    ///
-    /// One write. Buckets whose visitor dies are visited in the next round, so every bucket is visited in bounded time.
-    pub async fn take_buckets(
-        &self,
-        count: u32,
-        entropy: &mut Entropy,
-    ) -> Result<Buckets, StoreError> {
-        let total = self.layout.buckets();
-        let count = count.min(total);
-        let mut first = 0;
-        self.change_shared(CURSOR_NAME, |cursor| {
-            first = Cursor::decode(cursor).next % total;
-            let next = (first + count) % total;
-            let nonce = entropy.next_u64();
-            Some(Cursor { next, nonce }.encode())
-        })
-        .await?;
-        Ok(Buckets { first, count })
-    }
-
     /// Purges these buckets of the records that expired the grace period or longer before `now_ms`.
     ///
     /// One write a bucket that has something to purge, and one a deleted record.

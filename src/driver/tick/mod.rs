@@ -24,6 +24,7 @@ use super::error::DriverError;
 use super::kv::Kv;
 use super::relay::Sink;
 use super::store::{PurgeLimits, Slot, Store};
+use super::witness::Witness;
 use crate::machine::{Millis, Name, Policy, Timestamp};
 use run::Run;
 
@@ -95,6 +96,8 @@ pub struct Tick<'a, K, D, S, C> {
     pub clock: C,
     /// How much to do.
     pub limits: TickLimits,
+    /// Who hears of what has happened, and whose counts the tick brings to the store.
+    pub witness: &'a dyn Witness,
 }
 
 /// What a tick did.

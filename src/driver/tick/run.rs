@@ -1,18 +1,21 @@
 //! One tick under way: the wheel, then the walk, record by record.
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use uuid::Uuid;
 
 use super::together::together;
 use super::{Directory, Tick, Ticked};
 use crate::driver::arming::Timers;
+use crate::driver::census::Census;
 use crate::driver::entropy::Entropy;
 use crate::driver::error::DriverError;
+use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::operation::{Left, Operations};
 use crate::driver::relay::Sink;
-use crate::driver::store::{NEVER, Node, Slot, StoreError, Timer};
+use crate::driver::store::{Buckets, NEVER, Node, Slot, StoreError, Timer};
+use crate::driver::walk;
 use crate::machine::{DeliveryState, DueReason, OperationEvent, Record, Timestamp, stored};
 use crate::sorted::Sorted;
 
@@ -192,7 +195,8 @@ where
         Ok(())
     }
 
-    /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least.
+    /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least. Where
+    /// another tick has visited the same ones and was faster, it goes on behind them.
     ///
     /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
     /// wheel holds timers that were not taken, since those may be theirs.
@@ -201,32 +205,76 @@ where
         is_wheel_done: bool,
         entropy: &mut Entropy,
     ) -> Result<(), DriverError> {
-        let (store, limits) = (self.tick.store, self.tick.limits);
+        const TURNS_MAX: u32 = 3;
+        let Tick {
+            store,
+            limits,
+            witness,
+            ..
+        } = self.tick;
         if limits.buckets == 0 {
             return Ok(());
         }
+        for _ in 0..TURNS_MAX {
+            let stand = walk::stand(store, self.now(), entropy).await?;
+            let buckets = stand.ahead(limits.buckets);
+            let now = self.now();
+            if stand.is_stuck(now) {
+                if stand
+                    .pass(store, (buckets, None), *witness, now, entropy)
+                    .await?
+                {
+                    let (found, _) = self.visit(buckets).await?;
+                    return self.move_found(found, is_wheel_done, entropy).await;
+                }
+                continue;
+            }
+            let (found, census) = self.visit(buckets).await?;
+            let (seen, now) = ((buckets, Some(&census)), self.now());
+            if stand.pass(store, seen, *witness, now, entropy).await? {
+                return self.move_found(found, is_wheel_done, entropy).await;
+            }
+        }
+        // Others move the walk on all the time, and what is due with it.
+        Ok(())
+    }
+
+    /// Purges some buckets. Answers with those of their records that want somebody to come by, and with all of them counted.
+    async fn visit(
+        &mut self,
+        buckets: Buckets,
+    ) -> Result<(Sorted<Uuid, Seen>, Census), DriverError> {
         let now = self.now();
-        let buckets = store.take_buckets(limits.buckets, entropy).await?;
+        let mut found = Sorted::new();
+        let mut census = Census::default();
         // A bucket may be read more than once, and then tells the same records again.
-        let mut found: Sorted<Uuid, Seen> = Sorted::new();
+        let mut known = BTreeSet::new();
         let visit = |node: &Node| {
-            let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
-            if let Some(seen) = is_unfinished.then(|| self.seen(node, now)).flatten() {
-                found.insert(node.id(), seen);
+            if node.is_live(now.as_unix_ms()) && !is_done_event(node) && known.insert(node.id()) {
+                let record = stored::decode(node.payload());
+                if let Ok(record) = &record {
+                    census.see(record, now);
+                }
+                let is_unfinished = node.expires_at_ms() == NEVER;
+                if let Some(seen) = is_unfinished.then(|| self.seen(record.ok(), now)).flatten() {
+                    found.insert(node.id(), seen);
+                }
             }
         };
-        let purged = store
-            .purge_and_visit(buckets, limits.purge, now.as_unix_ms(), visit)
+        let purged = self
+            .tick
+            .store
+            .purge_and_visit(buckets, self.tick.limits.purge, now.as_unix_ms(), visit)
             .await?;
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;
         self.ticked.failed += purged.failed;
-        self.move_found(found, is_wheel_done, entropy).await
+        Ok((found, census))
     }
 
-    /// What there is to say of an unfinished record; `None` where nothing is due.
-    fn seen(&self, node: &Node, now: Timestamp) -> Option<Seen> {
-        let Ok(record) = stored::decode(node.payload()) else {
+    /// What there is to say of an unfinished record, if it can be read; `None` where nothing is due.
+    fn seen(&self, record: Option<Record>, now: Timestamp) -> Option<Seen> {
+        let Some(record) = record else {
             return Some(Seen::Broken);
         };
         let due = record.due().at;
@@ -294,6 +342,7 @@ where
             policy: parts.policy,
             budget_name: parts.budget_name,
             timers: Timers::All,
+            witness: self.tick.witness,
         };
         match self.advance(&operations, node, &record, entropy).await {
             Ok(()) => Ok(Met::Due),

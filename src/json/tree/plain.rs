@@ -1,6 +1,8 @@
 //! How types that are not ours are read from a tree.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -73,14 +75,18 @@ impl FromTree for (String, String) {
     }
 }
 
-/// An object whose names are numbers.
-impl<T: FromTree> FromTree for Sorted<u64, T> {
+/// An object whose names are keys of one kind.
+impl<K, T> FromTree for Sorted<K, T>
+where
+    K: FromStr<Err: fmt::Display> + Ord + fmt::Display,
+    T: FromTree,
+{
     fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
         let mut map = Self::new();
         for (name, value) in tree.members()?.0 {
-            let number = name.parse().map_err(Misfit::new)?;
-            if map.insert(number, T::from_tree(value)?).is_some() {
-                return Err(Misfit::new("there twice").within(&number));
+            let key: K = name.parse().map_err(Misfit::new)?;
+            if map.insert(key, T::from_tree(value)?).is_some() {
+                return Err(Misfit::new("there twice").within(&name));
             }
         }
         Ok(map)

@@ -83,6 +83,24 @@ pub(crate) const SECTIONS: &[Case] = &[
         "from 0s to 400d",
     ),
     (
+        "[log]\nlevel = 'all'",
+        Some(2),
+        "log.level",
+        "is not one of off, error, info, debug",
+    ),
+    (
+        "[log]\nlevel = ''",
+        Some(2),
+        "log.level",
+        "is not one of off, error, info, debug",
+    ),
+    (
+        "[log]\nfile = 'a'",
+        Some(2),
+        "log.file",
+        "here may be level",
+    ),
+    (
         "[operators]\ntoken = true",
         Some(2),
         "operators.token",

@@ -5,10 +5,10 @@ use crate::client::Client;
 use serde_json::Value;
 use std::env;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 /// How a host is started.
 #[derive(Debug, Clone, Default)]
@@ -113,6 +113,7 @@ impl Options {
 pub struct Host {
     process: Child,
     address: String,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Host {
@@ -168,7 +169,7 @@ impl Host {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+            .stderr(Stdio::piped());
         let mut process = command.spawn().unwrap_or_else(|error| {
             panic!("{command:?} cannot be started: {error}; `cargo xtask test` builds the host")
         });
@@ -186,7 +187,24 @@ impl Host {
             let _ = process.kill();
             panic!("the host did not say where it serves within {START:?}");
         };
-        Self { process, address }
+        let log = Arc::default();
+        let lines = Arc::clone(&log);
+        let output = BufReader::new(process.stderr.take().expect("its errors are piped"));
+        std::thread::spawn(move || read_log(output, &lines));
+        Self {
+            process,
+            address,
+            log,
+        }
+    }
+
+    /// The last lines that the host and its components have written to the log.
+    #[must_use]
+    pub fn log(&self) -> Vec<String> {
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Where it serves, as `HOST:PORT`.
@@ -235,6 +253,18 @@ impl Drop for Host {
         // It may have been killed already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// Keeps the last lines of a log, and reads on until it ends: a pipe that nobody reads would hold the host up.
+fn read_log(output: impl BufRead, kept: &Mutex<Vec<String>>) {
+    const LINES: usize = 4_096;
+    for line in output.lines().map_while(Result::ok) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= LINES {
+            kept.drain(..LINES / 2);
+        }
+        kept.push(line);
     }
 }
 

@@ -58,6 +58,8 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         host_tests.env("REPRISE_GUEST_WASM", guest);
     }
     steps.check("redis-server", || ensure_redis(workspace))?;
+    let promtool = steps.check("promtool", || ensure_promtool(workspace))?;
+    host_tests.env("REPRISE_PROMTOOL", promtool);
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
     steps.run("host and end-to-end tests", host_tests)?;
@@ -122,6 +124,29 @@ fn ensure_redis(workspace: &Workspace) -> Result<()> {
     let version = is_there().context("redis-server is installed, but does not start")?;
     eprintln!("{}", version.trim_end());
     Ok(())
+}
+
+/// The end-to-end tests have the metrics read by Prometheus' own tool, which only takes the program.
+fn ensure_promtool(workspace: &Workspace) -> Result<&'static str> {
+    const PROMTOOL: &str = "promtool";
+    let is_there = || {
+        let mut command = workspace.command(PROMTOOL);
+        command.arg("--version");
+        process::answer(command)
+    };
+    if is_there().is_none() {
+        if !debian::is_here() {
+            bail!("the end-to-end tests need promtool, which comes with Prometheus, on the PATH");
+        }
+        debian::ensure(
+            workspace,
+            &["prometheus"],
+            "the end-to-end tests have its promtool read the metrics",
+        )?;
+    }
+    let version = is_there().context("prometheus is installed, but promtool does not start")?;
+    eprintln!("{}", version.lines().next().unwrap_or_default());
+    Ok(PROMTOOL)
 }
 
 /// The checks that have run, each with its time.

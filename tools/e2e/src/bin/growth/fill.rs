@@ -54,6 +54,7 @@ pub(crate) fn fill(file: &Path, numbers: Range<u64>) {
             kv: File(&connection),
             outgoing: NoWayOut,
             clock: now,
+            log: |_| {},
         };
         let body = RequestBody::Whole(body);
         let answer = pin!(app.answer(app.admit(&head), &head, &body, world, invocation));
