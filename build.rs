@@ -7,6 +7,10 @@ use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "cargo tells build scripts by the environment"
+    )]
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|set| set == value);
     // Debug information refers to the code's places, which compressing moves: the linker refuses both at once.
     if is("CARGO_CFG_TARGET_FAMILY", "wasm") && is("DEBUG", "false") {
