@@ -8,6 +8,7 @@
 //! - [`driver`] keeps records in a key-value store, exclusively and crash-safe, over one small trait.
 //! - [`content`] says what of a request makes it the same request.
 //! - [`config`] is what the owner of a service has decided.
+//! - [`text`] is cut into what a reader would call characters, words and sentences.
 //! - [`handler`]s do what an operation is for, where that is a pure function.
 //! - [`shell`] speaks HTTP, and in the component Spin.
 
@@ -19,4 +20,5 @@ pub mod json;
 pub mod machine;
 pub mod shell;
 pub mod sorted;
+pub mod text;
 pub mod webhook;

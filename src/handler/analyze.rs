@@ -6,7 +6,8 @@
 
 use serde::Serialize;
 use std::collections::BinaryHeap;
-use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::text::Text;
 
 /// How many of the most frequent words are named.
 pub const FREQUENT_WORDS_MAX: usize = 10;
@@ -67,40 +68,20 @@ pub fn trimmed(raw: &str) -> Result<&str, Blank> {
 /// Analyses a text after trimming it.
 pub fn analyze(raw: &str) -> Result<Analysis<'_>, Blank> {
     let text = trimmed(raw)?;
+    let seen = Text::new(text);
     // By a heap, whose code is a fraction of a sort's.
-    let words: BinaryHeap<String> = text.unicode_words().map(str::to_lowercase).collect();
+    let words: BinaryHeap<String> = seen.words().into_iter().map(str::to_lowercase).collect();
     let words = words.into_sorted_vec();
     let analysis = Counts {
         bytes: text.len(),
-        characters: text.graphemes(true).count(),
+        characters: seen.characters(),
         words: words.len(),
-        sentences: sentences(text),
+        sentences: seen.sentences(),
         lines: lines(text),
         unique_words: alike(&words).count(),
         most_frequent_words: most_frequent(&words),
     };
     Ok(Analysis { text, analysis })
-}
-
-/// Sentences that hold a letter or a digit.
-///
-/// The library looks ahead from each space and bracket behind a full stop, so a long run of them would take a time that
-/// grows with its square. Of a run of characters that are neither letters nor digits the first ones decide.
-fn sentences(text: &str) -> usize {
-    const RUN_CHARS: usize = 64;
-    let mut run = 0;
-    let mut kept = String::with_capacity(text.len());
-    for char in text.chars() {
-        run = if char.is_alphanumeric() || matches!(char, '\n' | '\r') {
-            0
-        } else {
-            run + 1
-        };
-        if run <= RUN_CHARS {
-            kept.push(char);
-        }
-    }
-    kept.unicode_sentences().count()
 }
 
 /// Lines end with LF, CR LF, or CR alone.
