@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{build, debian, process, python};
+use crate::{bench, build, debian, process, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -61,6 +61,10 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
     steps.run("host and end-to-end tests", host_tests)?;
+    let bare = build::bare_manifest(workspace);
+    let lints = wasm_lints(workspace, &toolchain, Some(&bare));
+    steps.run("lints of the bare component", lints)?;
+    steps.check("benchmark, quick", || bench::quick(workspace, &toolchain))?;
     // Last, so that a log ends in what a test runner says of its tests.
     steps.run("tests of these commands", cargo("test --package xtask"))
 }

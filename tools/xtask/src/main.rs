@@ -7,12 +7,14 @@
 //! Messages about progress go to the standard error, results to the standard output.
 
 mod args;
+mod bench;
 mod build;
 mod checks;
 mod debian;
 mod imports;
 mod process;
 mod python;
+mod restate;
 mod rustc;
 mod rustup;
 mod serve;
@@ -49,6 +51,7 @@ fn run() -> anyhow::Result<()> {
         Task::Tick(options) => tick::tick(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Bench(options) => bench::bench(&workspace, &options),
         Task::Python => {
             println!("{}", python::ensure(&workspace)?.display());
             Ok(())

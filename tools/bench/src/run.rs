@@ -1,0 +1,122 @@
+//! One run, from the files that everybody starts from to the table.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+use crate::cells::{Cells, Place, Samples};
+use crate::extras::Extras;
+use crate::lengths::Lengths;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::programs::{Events, Programs};
+use crate::restate::Restate;
+use crate::store::Stores;
+use crate::subject::Subject;
+use crate::summary::Summary;
+use crate::world::World;
+use crate::wrk::Wrk;
+use crate::{json, table};
+
+/// Measures what the options say, and prints the table.
+pub(crate) fn run(mut options: Options) -> Result<()> {
+    let programs = Programs::find(options.spin.clone())?;
+    let folder = TempDir::new_in(&programs.scratch)?;
+    let machine = Machine::describe(folder.path())?;
+    eprintln!("filling the stores with {} live orders", options.live);
+    let stores = Stores::prepare(folder.path(), options.live, options.journal)?;
+    if options.subjects.contains(&Subject::Restate) && programs.restate.is_none() {
+        eprintln!("(d) is left out: Restate is not installed");
+        options
+            .subjects
+            .retain(|subject| *subject != Subject::Restate);
+    }
+    let mut world = World {
+        programs,
+        stores,
+        folder: folder.path().to_owned(),
+        restate: None,
+    };
+    if options.subjects.contains(&Subject::Restate) {
+        world.restate = Some(start_restate(&world)?);
+    }
+    let wrk = Wrk::prepare(folder.path())?;
+    let cells = Cells {
+        options: &options,
+        lengths: lengths(&world)?,
+        world: &world,
+        wrk: &wrk,
+    };
+    let mut samples = Samples::new();
+    for repetition in 1..=options.repetitions {
+        eprintln!("repetition {repetition} of {}", options.repetitions);
+        cells.repetition(&mut samples)?;
+    }
+    // Nothing else runs beside what follows.
+    world.restate = None;
+    let extras = Extras::measure(&options, &world, &wrk)?;
+    let summary = Summary::of(&samples);
+    let report = table::Report {
+        options: &options,
+        machine: &machine,
+        summary: &summary,
+        extras: &extras,
+    };
+    println!("{}", report.markdown());
+    if let Some(path) = &options.json {
+        let numbers = json::document(&report, &samples);
+        fs::write(path, numbers.to_string()).with_context(|| path.display().to_string())?;
+    }
+    check_calls(&summary, options.is_quick)
+}
+
+fn start_restate(world: &World) -> Result<Restate> {
+    let installed = world.programs.restate.as_ref();
+    let installed = installed.context("Restate is not installed")?;
+    eprintln!("starting Restate");
+    Restate::start(installed, &world.folder.join("d"), &world.stores.live_keys)
+}
+
+/// Learns from Reprise how long its values are.
+fn lengths(world: &World) -> Result<Lengths> {
+    let file = &world.stores.used;
+    let server = world.component(Subject::Reprise, "lengths", file, Events::Off)?;
+    let lengths = Lengths::measure(&server, &world.folder.join("lengths"))?;
+    eprintln!("{lengths:?}");
+    Ok(lengths)
+}
+
+/// The bare component is a floor as long as it makes the calls that Reprise makes.
+fn check_calls(summary: &Summary, is_strict: bool) -> Result<()> {
+    let mut differences = Vec::new();
+    for (place, line) in &summary.lines {
+        let bare = Place {
+            subject: Subject::Bare,
+            ..*place
+        };
+        let other = summary
+            .lines
+            .get(&bare)
+            .and_then(|line| line.calls.as_ref());
+        if let (Subject::Reprise, Some(calls), Some(other)) = (place.subject, &line.calls, other)
+            && let Some(difference) = calls.difference(other)
+        {
+            differences.push(format!(
+                "{} at {} connections: {difference}",
+                place.row.title(),
+                place.connections
+            ));
+        }
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let differences = differences.join("\n");
+    let told = format!("(b) does not make the calls of (a), so it is no floor:\n{differences}");
+    if is_strict {
+        bail!(told);
+    }
+    eprintln!("warning: {told}");
+    Ok(())
+}
