@@ -38,6 +38,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     }
     let toolchain = WasmToolchain::prepare(workspace)?;
     build::components(workspace, &toolchain)?;
+    process::run(build::host_command(workspace, profile, "build"))?;
     let mut measure = prepared(workspace, &toolchain, profile)?;
     if !options.quick
         && let Some(folder) = restate::ensure(workspace)
@@ -57,7 +58,16 @@ pub(crate) fn quick(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<
     process::run(measure)
 }
 
-/// The benchmark with all that it needs, but for arguments.
+/// The benchmark's own tests.
+pub(crate) fn tests(workspace: &Workspace) -> Command {
+    let profile = HostProfile::Host.name();
+    workspace.cargo(&format!("test --profile {profile} --package {PACKAGE}"))
+}
+
+/// The benchmark with all that it needs, but for arguments and the host.
+///
+/// The host is built by itself: together with another package it would be compiled anew, with all of wasmtime, for the
+/// features that the two have in common.
 fn prepared(
     workspace: &Workspace,
     toolchain: &WasmToolchain,
@@ -66,7 +76,7 @@ fn prepared(
     ensure_wrk(workspace)?;
     let bare = build::guest(workspace, toolchain, &build::bare_manifest(workspace))?;
     process::run(workspace.cargo(&format!(
-        "build --profile {} --package {HOST_PACKAGE} --package {PACKAGE}",
+        "build --profile {} --package {PACKAGE}",
         profile.name()
     )))?;
     let program = |package| build::program(workspace, profile, package);

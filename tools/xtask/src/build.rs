@@ -95,7 +95,7 @@ pub(crate) fn guest(
 
 /// Builds our host, and tells where it is.
 pub(crate) fn host(workspace: &Workspace) -> Result<PathBuf> {
-    process::run(host_command(workspace, "build"))?;
+    process::run(host_command(workspace, HostProfile::Host, "build"))?;
     Ok(host_program(workspace))
 }
 
@@ -111,10 +111,14 @@ pub(crate) fn program(workspace: &Workspace, profile: HostProfile, package: &str
 }
 
 /// `cargo` with a subcommand for our host.
-pub(crate) fn host_command(workspace: &Workspace, subcommand: &str) -> Command {
+pub(crate) fn host_command(
+    workspace: &Workspace,
+    profile: HostProfile,
+    subcommand: &str,
+) -> Command {
     workspace.cargo(&format!(
         "{subcommand} --profile {} --package {HOST_PACKAGE}",
-        HostProfile::Host.name()
+        profile.name()
     ))
 }
 

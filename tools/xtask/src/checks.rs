@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
 use crate::{bench, build, debian, process, python};
@@ -48,7 +49,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("sizes", || build::check_sizes(workspace))?;
-    let mut host_tests = build::host_command(workspace, "test");
+    let mut host_tests = build::host_command(workspace, HostProfile::Host, "test");
     host_tests.args(["--package", END_TO_END_PACKAGE]);
     host_tests.env("REPRISE_HOST", build::host_program(workspace));
     host_tests.env("REPRISE_WASM", workspace.component(MAIN));
@@ -64,6 +65,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let bare = build::bare_manifest(workspace);
     let lints = wasm_lints(workspace, &toolchain, Some(&bare));
     steps.run("lints of the bare component", lints)?;
+    steps.run("tests of the benchmark", bench::tests(workspace))?;
     steps.check("benchmark, quick", || bench::quick(workspace, &toolchain))?;
     // Last, so that a log ends in what a test runner says of its tests.
     steps.run("tests of these commands", cargo("test --package xtask"))
