@@ -1,6 +1,7 @@
 // The order handler of src/handler/order.rs on Restate: the same checks, the same answer. Restate keeps the result under
 // the caller's Idempotency-Key; nothing else is asked of it, so an invocation is one entry in its journal beside its input.
 
+import "./with-resolvers.mjs";
 import * as restate from "@restatedev/restate-sdk";
 
 const PRODUCT_ID_MAX = Number.MAX_SAFE_INTEGER;

@@ -13,7 +13,13 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// The handler, and what it needs.
-const FILES: [&str; 4] = [".npmrc", "package.json", "orders.mjs", LOCK];
+const FILES: [&str; 5] = [
+    ".npmrc",
+    "package.json",
+    "orders.mjs",
+    "with-resolvers.mjs",
+    LOCK,
+];
 const LOCK: &str = "package-lock.json";
 
 /// Makes sure that it is installed, and tells where; nothing where it cannot be.
