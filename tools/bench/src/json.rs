@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::cells::{Place, Samples};
 use crate::counters::Calls;
+use crate::extras::growth::Size;
+use crate::extras::memory::Seen;
 use crate::goals;
 use crate::table::Report;
 
@@ -62,14 +64,17 @@ pub(crate) fn document(report: &Report<'_>, samples: &Samples) -> Value {
         "spin": options.spin,
         "cells": cells,
         "growth": extras.growth.as_ref().map(|growth| {
-            let size = |size: &crate::extras::growth::Size| {
+            let size = |size: &Size| {
                 json!({ "live_records": size.live, "p50_us": size.p50_us, "reads_percent": size.reads })
             };
             growth.sizes.iter().map(size).collect::<Vec<Value>>()
         }),
-        "memory": extras.memory.map(|memory| json!({
-            "requests": memory.requests, "before_kib": memory.before_kib, "after_kib": memory.after_kib,
-        })),
+        "memory": extras.memory.as_ref().map(|memory| {
+            let seen = |seen: &Seen| {
+                json!({ "requests": seen.requests, "resident_kib": seen.resident_kib })
+            };
+            memory.seen.iter().map(seen).collect::<Vec<Value>>()
+        }),
         "start": extras.start.map(|start| json!({
             "health_ms": start.health_ms, "replay_ms": start.replay_ms,
         })),

@@ -1,5 +1,6 @@
 //! The table, as Markdown.
 
+use crate::cells::Place;
 use crate::counters::hundredths;
 use crate::extras::Extras;
 use crate::goals;
@@ -21,41 +22,10 @@ pub(crate) struct Report<'a> {
 impl Report<'_> {
     /// The whole report.
     pub(crate) fn markdown(&self) -> String {
-        let mut lines = vec![self.header(), String::new()];
-        lines.extend(self.cells());
-        let ratios = self.ratios();
-        if !ratios.is_empty() {
-            lines.push(String::new());
-            lines.extend(ratios);
-        }
-        if let Some(growth) = &self.extras.growth {
-            lines.push(String::new());
-            lines
-                .push("| Live records | Replay, one connection: p50 | Reads a replay |".to_owned());
-            lines.push("|---|---|---|".to_owned());
-            lines.extend(growth.sizes.iter().map(|size| {
-                let reads = size.reads.map_or_else(|| "–".to_owned(), hundredths);
-                format!(
-                    "| {} | {} | {reads} |",
-                    size.live,
-                    milliseconds(size.p50_us)
-                )
-            }));
-        }
-        let goals = goals::judge(self.summary, self.extras);
-        if !goals.is_empty() {
-            lines.push(String::new());
-            lines.push("| Goal | Wanted | Measured | |".to_owned());
-            lines.push("|---|---|---|---|".to_owned());
-            lines.extend(goals.iter().map(|goal| {
-                let verdict = if goal.is_met { "met" } else { "missed" };
-                format!(
-                    "| {} | {} | {} | {verdict} |",
-                    goal.what, goal.wanted, goal.measured
-                )
-            }));
-        }
-        lines.join("\n")
+        let tables = [self.cells(), self.ratios(), self.growth(), self.goals()];
+        let mut parts = vec![self.header()];
+        parts.extend(tables.into_iter().filter(|table| !table.is_empty()));
+        parts.join("\n\n")
     }
 
     fn header(&self) -> String {
@@ -86,78 +56,108 @@ impl Report<'_> {
         )
     }
 
-    fn cells(&self) -> Vec<String> {
-        let mut lines = vec![
-            "| Request | Connections | Subject | Requests/s | p50 | p99 | Key-value reads | writes | calls |"
-                .to_owned(),
-            "|---|---|---|---|---|---|---|---|---|".to_owned(),
-        ];
+    fn cells(&self) -> String {
+        let mut lines = Vec::new();
         for row in Row::ALL {
             let of_row = self.summary.lines.iter();
             let of_row = of_row.filter(|(place, _)| place.row == row);
-            lines.extend(of_row.map(|(place, line)| {
-                let Line {
-                    requests_per_s,
-                    p50_us,
-                    p99_us,
-                    calls,
-                } = line;
-                let calls = calls.as_ref().map_or_else(
-                    || "– | – | –".to_owned(),
-                    |calls| {
-                        format!(
-                            "{} | {} | {}",
-                            hundredths(calls.reads),
-                            hundredths(calls.writes),
-                            calls.listed()
-                        )
-                    },
-                );
-                format!(
-                    "| {} | {} | {} | {requests_per_s} | {} | {} | {calls} |",
-                    row.title(),
-                    place.connections,
-                    place.subject.title(),
-                    milliseconds(*p50_us),
-                    milliseconds(*p99_us)
-                )
-            }));
+            lines.extend(of_row.map(|(place, line)| cell(*place, line)));
         }
-        lines
+        table(
+            "| Request | Connections | Subject | Requests/s | p50 | p99 | Key-value reads | writes | calls |",
+            lines,
+        )
     }
 
     /// Requests per second of Reprise to those of each peer.
-    fn ratios(&self) -> Vec<String> {
+    fn ratios(&self) -> String {
         const PEERS: [Subject; 3] = [Subject::Bare, Subject::Twin, Subject::Restate];
         let mut lines = Vec::new();
         for row in Row::ALL {
-            let of_row = self.summary.ratios.iter();
-            let of_row = of_row.filter(|(place, _)| place.row == row);
-            let mut connections: Vec<usize> = of_row.map(|(place, _)| place.connections).collect();
+            let of_row = self.summary.ratios.keys();
+            let of_row = of_row.filter(|place| place.row == row);
+            let mut connections: Vec<usize> = of_row.map(|place| place.connections).collect();
             connections.dedup();
-            for connections in connections {
+            lines.extend(connections.into_iter().map(|connections| {
                 let ratios = PEERS.map(|subject| {
-                    let place = crate::cells::Place {
+                    let place = Place {
                         row,
                         connections,
                         subject,
                     };
-                    let ratio = self.summary.ratios.get(&place);
-                    ratio.map_or_else(|| "–".to_owned(), |ratio| hundredths(*ratio))
+                    shown(self.summary.ratios.get(&place).copied())
                 });
-                lines.push(format!(
-                    "| {} | {connections} | {} |",
-                    row.title(),
-                    ratios.join(" | ")
-                ));
-            }
+                let ratios = ratios.join(" | ");
+                format!("| {} | {connections} | {ratios} |", row.title())
+            }));
         }
-        if !lines.is_empty() {
-            let head = "| Requests/s | Connections | (a)/(b) | (a)/(c) | (a)/(d) |";
-            lines.splice(0..0, [head.to_owned(), "|---|---|---|---|---|".to_owned()]);
-        }
-        lines
+        table(
+            "| Requests/s | Connections | (a)/(b) | (a)/(c) | (a)/(d) |",
+            lines,
+        )
     }
+
+    fn growth(&self) -> String {
+        let sizes = self.extras.growth.iter().flat_map(|growth| &growth.sizes);
+        let lines = sizes.map(|size| {
+            let p50 = milliseconds(size.p50_us);
+            format!("| {} | {p50} | {} |", size.live, shown(size.reads))
+        });
+        table(
+            "| Live records | Replay, one connection: p50 | Reads a replay |",
+            lines.collect(),
+        )
+    }
+
+    fn goals(&self) -> String {
+        let goals = goals::judge(self.summary, self.extras);
+        let lines = goals.iter().map(|goal| {
+            let verdict = if goal.is_met { "met" } else { "missed" };
+            format!(
+                "| {} | {} | {} | {verdict} |",
+                goal.what, goal.wanted, goal.measured
+            )
+        });
+        table("| Goal | Wanted | Measured | |", lines.collect())
+    }
+}
+
+/// A table; nothing without lines.
+fn table(head: &str, lines: Vec<String>) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let rule = "|---".repeat(head.matches('|').count() - 1) + "|";
+    let mut all = vec![head.to_owned(), rule];
+    all.extend(lines);
+    all.join("\n")
+}
+
+/// One line of the table of cells.
+fn cell(place: Place, line: &Line) -> String {
+    let calls = match &line.calls {
+        Some(calls) => format!(
+            "{} | {} | {}",
+            hundredths(calls.reads),
+            hundredths(calls.writes),
+            calls.listed()
+        ),
+        None => "– | – | –".to_owned(),
+    };
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {calls} |",
+        place.row.title(),
+        place.connections,
+        place.subject.title(),
+        line.requests_per_s,
+        milliseconds(line.p50_us),
+        milliseconds(line.p99_us)
+    )
+}
+
+/// A number of hundredths, if there is one.
+fn shown(number: Option<u64>) -> String {
+    number.map_or_else(|| "–".to_owned(), hundredths)
 }
 
 /// Microseconds as milliseconds with two decimals.
@@ -168,6 +168,13 @@ pub(crate) fn milliseconds(us: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_a_rule_as_wide_as_its_head() {
+        let lines = vec!["| 1 | 2 |".to_owned()];
+        assert_eq!(table("| a | b |", lines), "| a | b |\n|---|---|\n| 1 | 2 |");
+        assert_eq!(table("| a | b |", Vec::new()), "");
+    }
 
     #[test]
     fn times_are_shown_in_milliseconds() {

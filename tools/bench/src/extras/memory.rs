@@ -14,18 +14,26 @@ use crate::subject::Subject;
 use crate::world::World;
 use crate::wrk::Wrk;
 
-/// How many replays come between the two looks, at least.
+/// How many replays come between the first look and the last, at least.
 const REQUESTS: u64 = 100_000;
-/// How many come before: caches are then full, and instances have come and gone.
-const WARM_UP: u64 = 5_000;
+/// How many come before the first: caches are then full, and instances have come and gone many times.
+const WARM_UP: u64 = 20_000;
+/// The time between two looks.
 const STEP: Duration = Duration::from_secs(2);
 
-/// The resident memory of the host's process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The resident memory of the host's process, with all that lives in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Memory {
+    /// In the order in which they were seen, the first one after [`WARM_UP`].
+    pub(crate) seen: Vec<Seen>,
+}
+
+/// One look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Replays since the first look.
     pub(crate) requests: u64,
-    pub(crate) before_kib: u64,
-    pub(crate) after_kib: u64,
+    pub(crate) resident_kib: u64,
 }
 
 impl Memory {
@@ -34,26 +42,36 @@ impl Memory {
         let server = world.component(Subject::Reprise, "memory", file, Events::Off)?;
         let shot = Row::Replay.shot(Subject::Reprise, Lengths::default());
         let shot = shot.context("Reprise has this row")?;
-        let replay = |at_least: u64| -> Result<u64> {
-            let mut requests = 0;
-            while requests < at_least {
-                let live = &world.stores.live;
-                requests += wrk
-                    .run(server.address(), &shot, live, CONNECTIONS, STEP)?
-                    .requests;
-            }
-            Ok(requests)
+        let replay = || {
+            let live = &world.stores.live;
+            let report = wrk.run(server.address(), &shot, live, CONNECTIONS, STEP)?;
+            anyhow::Ok(report.requests)
         };
-        replay(WARM_UP)?;
-        let before_kib = resident_kib(&server)?;
-        let requests = replay(REQUESTS)?;
-        let after_kib = resident_kib(&server)?;
-        eprintln!("memory: {before_kib} KiB, and after {requests} replays {after_kib} KiB");
-        Ok(Self {
-            requests,
-            before_kib,
-            after_kib,
-        })
+        let mut before = 0;
+        while before < WARM_UP {
+            before += replay()?;
+        }
+        let mut requests = 0;
+        let mut seen = Vec::new();
+        loop {
+            let resident_kib = resident_kib(&server)?;
+            eprintln!("memory after {requests} replays: {resident_kib} KiB");
+            seen.push(Seen {
+                requests,
+                resident_kib,
+            });
+            if requests >= REQUESTS {
+                return Ok(Self { seen });
+            }
+            requests += replay()?;
+        }
+    }
+
+    /// The most that was seen in the first half, and in the second: how many instances there are at a moment is chance.
+    pub(crate) fn highest_kib(&self) -> Option<(u64, u64)> {
+        let (first, second) = self.seen.split_at(self.seen.len() / 2);
+        let highest = |seen: &[Seen]| seen.iter().map(|seen| seen.resident_kib).max();
+        Some((highest(first)?, highest(second)?))
     }
 }
 
