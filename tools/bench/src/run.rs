@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::programs::{Events, Programs};
 use crate::restate::Restate;
+use crate::rows::Row;
 use crate::store::Stores;
 use crate::subject::Subject;
 use crate::summary::Summary;
@@ -87,10 +88,12 @@ fn lengths(world: &World) -> Result<Lengths> {
     Ok(lengths)
 }
 
-/// The bare component is a floor as long as it makes the calls that Reprise makes.
+/// The bare component is a floor as long as it makes the calls that Reprise makes. On an empty store it does not: who is
+/// faster uses more buckets again, which costs less than their first use.
 fn check_calls(summary: &Summary, is_strict: bool) -> Result<()> {
     let mut differences = Vec::new();
-    for (place, line) in &summary.lines {
+    let lines = summary.lines.iter();
+    for (place, line) in lines.filter(|(place, _)| place.row != Row::OrderOnEmpty) {
         let bare = Place {
             subject: Subject::Bare,
             ..*place

@@ -70,6 +70,7 @@ fn calls(cell: &[Sample]) -> Option<Calls> {
                 .map(|calls| calls.by_call.get(name).copied().unwrap_or_default());
             (name.clone(), median(counts).unwrap_or_default())
         })
+        .filter(|(_, count)| *count > 0)
         .collect();
     Some(Calls {
         reads: median(counted.iter().map(|calls| calls.reads))?,
