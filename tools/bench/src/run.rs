@@ -123,3 +123,52 @@ fn check_calls(summary: &Summary, is_strict: bool) -> Result<()> {
     eprintln!("warning: {told}");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::counters::Calls;
+    use crate::summary::Line;
+
+    fn summary(row: Row, swaps_of_bare: u64) -> Summary {
+        let line = |subject, swaps| {
+            let place = Place {
+                row,
+                connections: 4,
+                subject,
+            };
+            let calls = Calls {
+                reads: 0,
+                writes: swaps,
+                by_call: BTreeMap::from([("swap".to_owned(), swaps)]),
+            };
+            let line = Line {
+                requests_per_s: 100,
+                p50_us: 1,
+                p99_us: 2,
+                calls: Some(calls),
+            };
+            (place, line)
+        };
+        Summary {
+            lines: BTreeMap::from([
+                line(Subject::Reprise, 100),
+                line(Subject::Bare, swaps_of_bare),
+            ]),
+            ratios: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_floor_that_does_less_is_none() {
+        assert!(check_calls(&summary(Row::Order, 101), true).is_ok());
+        let error =
+            check_calls(&summary(Row::Order, 50), true).expect_err("it swaps half as often");
+        let told = "new order, fresh key at 4 connections: swap: 1.00 and 0.50 per request";
+        assert!(error.to_string().ends_with(told), "{error}");
+        assert!(check_calls(&summary(Row::Order, 50), false).is_ok());
+        assert!(check_calls(&summary(Row::OrderOnEmpty, 50), true).is_ok());
+    }
+}
