@@ -3,6 +3,7 @@
 //! What it measures and how is the business of `tools/bench`, which also reads the command's options.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -38,7 +39,11 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     }
     let toolchain = WasmToolchain::prepare(workspace)?;
     build::components(workspace, &toolchain)?;
-    process::run(build::host_command(workspace, profile, "build"))?;
+    // With a Spin the host would be built for nothing, and that takes long.
+    let with_spin = |argument: &OsString| argument.to_string_lossy().starts_with("--spin");
+    if !options.passed_on.iter().any(with_spin) {
+        process::run(build::host_command(workspace, profile, "build"))?;
+    }
     let mut measure = prepared(workspace, &toolchain, profile)?;
     if !options.quick
         && let Some(folder) = restate::ensure(workspace)
