@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use reprise_e2e::Client;
 
 use crate::counters::{Calls, Counters};
 use crate::lengths::Lengths;
@@ -46,8 +47,12 @@ pub(crate) struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    /// Measures every cell once.
-    pub(crate) fn repetition(&self, samples: &mut Samples) -> Result<()> {
+    /// Measures every cell once. Which subject comes first in a row changes with the number of the repetition: what runs
+    /// before may leave the disk busy.
+    pub(crate) fn repetition(&self, number: usize, samples: &mut Samples) -> Result<()> {
+        let mut subjects = self.options.subjects.clone();
+        let subjects_count = subjects.len();
+        subjects.rotate_left(number.checked_rem(subjects_count).unwrap_or_default());
         let rows = self
             .options
             .rows
@@ -57,12 +62,11 @@ impl Cells<'_> {
         let mut rows: Vec<Row> = rows.copied().collect();
         rows.sort_unstable_by_key(|row| Row::ALL.iter().position(|other| other == row));
         if !rows.is_empty() {
-            let subjects = &self.options.subjects;
-            let running = self.world.start(subjects, From::Used, Events::Off)?;
+            let running = self.world.start(&subjects, From::Used, Events::Off)?;
             self.warm_up(&running)?;
             for row in rows {
                 for connections in &self.options.connections {
-                    self.turn(&running, row, *connections, samples)?;
+                    self.turn(&running, &subjects, row, *connections, samples)?;
                 }
             }
         }
@@ -71,12 +75,13 @@ impl Cells<'_> {
             (Row::OrderWithEvent, From::Used, Events::On),
         ] {
             if self.options.rows.contains(&row) {
-                let subjects = self.options.subjects.iter().copied();
+                let subjects = subjects.iter().copied();
                 let subjects: Vec<Subject> = subjects
                     .filter(|subject| row.shot(*subject, self.lengths).is_some())
                     .collect();
                 let running = self.world.start(&subjects, from, events)?;
-                self.turn(&running, row, CONNECTIONS, samples)?;
+                lay_out(&running)?;
+                self.turn(&running, &subjects, row, CONNECTIONS, samples)?;
             }
         }
         Ok(())
@@ -99,11 +104,12 @@ impl Cells<'_> {
     fn turn(
         &self,
         running: &Running<'_>,
+        subjects: &[Subject],
         row: Row,
         connections: usize,
         samples: &mut Samples,
     ) -> Result<()> {
-        for subject in &self.options.subjects {
+        for subject in subjects {
             let place = Place {
                 row,
                 connections,
@@ -158,4 +164,15 @@ impl Cells<'_> {
         };
         Ok(Some(Sample { report, calls }))
     }
+}
+
+/// Has Reprise look for an order that is not there. A store that was never used is laid out by that, which happens once in
+/// its life.
+fn lay_out(running: &Running<'_>) -> Result<()> {
+    let Ok(address) = running.address(Subject::Reprise) else {
+        return Ok(());
+    };
+    let answer = Client::new(address).get("/orders/01a22853-fd1b-7326-b8c9-b6e603792457");
+    ensure!(answer.status == 404, "there is an order: {answer:?}");
+    Ok(())
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(mut options: Options) -> Result<()> {
     let mut samples = Samples::new();
     for repetition in 1..=options.repetitions {
         eprintln!("repetition {repetition} of {}", options.repetitions);
-        cells.repetition(&mut samples)?;
+        cells.repetition(repetition, &mut samples)?;
     }
     // Nothing else runs beside what follows.
     world.restate = None;

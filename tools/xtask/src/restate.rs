@@ -5,6 +5,7 @@
 //! compared with, and nothing of the product depends on it.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -55,6 +56,8 @@ fn install(workspace: &Workspace, folder: &Path) -> Result<()> {
     }
     let mut npm = workspace.command("npm");
     npm.current_dir(folder).arg("ci");
+    // The standard output is the table's.
+    npm.stdout(io::stderr());
     process::run(npm)?;
     fs::write(&stamp, wanted).with_context(|| stamp.display().to_string())
 }
