@@ -51,8 +51,9 @@ impl Cells<'_> {
     /// before may leave the disk busy.
     pub(crate) fn repetition(&self, number: usize, samples: &mut Samples) -> Result<()> {
         let mut subjects = self.options.subjects.clone();
-        let subjects_count = subjects.len();
-        subjects.rotate_left(number.checked_rem(subjects_count).unwrap_or_default());
+        if let Some(first) = number.checked_rem(subjects.len()) {
+            subjects.rotate_left(first);
+        }
         let rows = self
             .options
             .rows
