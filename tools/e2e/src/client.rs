@@ -103,7 +103,9 @@ impl Answer {
 }
 
 impl Client {
-    pub(crate) fn new(address: &str) -> Self {
+    /// A client of what serves at `HOST:PORT`.
+    #[must_use]
+    pub fn new(address: &str) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(TIMEOUT))

@@ -74,7 +74,11 @@ impl Options {
 impl Options {
     /// The manifest to start: the repository's, or with a configuration of its own a copy in the state's folder, which
     /// may send requests to any loopback port.
-    fn application(&self, state: &Path) -> PathBuf {
+    ///
+    /// # Panics
+    /// When the copy cannot be made, or an edit finds nothing.
+    #[must_use]
+    pub fn application(&self, state: &Path) -> PathBuf {
         let manifest = manifest();
         let root = manifest.parent().expect("a manifest is in a folder");
         let read = |name: &str| {

@@ -4,6 +4,7 @@
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, which has no default.
 
 mod client;
+pub mod fill;
 mod front;
 mod host;
 mod httpbin;
@@ -41,7 +42,11 @@ pub fn now() -> Timestamp {
 }
 
 /// A loopback port that is free now.
-pub(crate) fn free_port() -> u16 {
+///
+/// # Panics
+/// When none is.
+#[must_use]
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener
         .local_addr()

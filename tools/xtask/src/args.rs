@@ -32,6 +32,9 @@ The development commands of Reprise.
       Builds the components and prints their paths and sizes.
   cargo xtask imports [--bless]
       Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
+  cargo xtask bench [--quick] [OPTIONS…]
+      Measures Reprise beside its peers and prints a table; `cargo xtask bench --help` lists the options. --quick: only
+      checks that the benchmark works, on what the tests have built.
   cargo xtask python
       Installs the Python programs of the end-to-end tests in the target directory, and prints where their Python is:
       `REPRISE_PYTHON=$(cargo xtask python) cargo test --profile host --package reprise-e2e --test openapi`.
@@ -64,6 +67,8 @@ pub(crate) enum Task {
         /// Write the list instead of comparing with it.
         bless: bool,
     },
+    /// Measure.
+    Bench(BenchOptions),
     /// Install the Python programs of the end-to-end tests.
     Python,
     /// Run the checks.
@@ -121,10 +126,20 @@ impl Default for TickOptions {
     }
 }
 
+/// What `bench` has to know of its arguments; the benchmark itself reads all of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct BenchOptions {
+    /// Only check that it works.
+    pub(crate) quick: bool,
+    /// Everything behind the command's name.
+    pub(crate) passed_on: Vec<OsString>,
+}
+
 /// Parses the arguments that follow the program's name.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
     let args: Vec<OsString> = args.into_iter().collect();
     let (known, passed_on) = split_at_double_dash(args);
+    let known_after_name: Vec<OsString> = known.iter().skip(1).cloned().collect();
     let mut parser = Parser::from_args(known);
     let name = match parser.next()? {
         None | Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Task::Help),
@@ -142,6 +157,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "watch" => watch::Options::parse(&mut parser).map(Task::Watch),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
+        "bench" => Ok(Task::Bench(bench(known_after_name))),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
         "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
@@ -196,6 +212,13 @@ fn tick(parser: &mut Parser) -> Result<Task> {
         }
     }
     Ok(Task::Tick(options))
+}
+
+fn bench(passed_on: Vec<OsString>) -> BenchOptions {
+    BenchOptions {
+        quick: passed_on.iter().any(|argument| argument == "--quick"),
+        passed_on,
+    }
 }
 
 /// Reads an option's value as a time that is not zero, written as in `reprise.toml`.
@@ -276,6 +299,19 @@ mod tests {
                 "up --listen=127.0.0.1:4000 --host --state-dir state --tick 5s -- --listen -x -- --host"
             ),
             Ok(Task::Up(expected))
+        );
+    }
+
+    #[test]
+    fn the_benchmark_reads_its_own_options() {
+        assert_eq!(parsed("bench"), Ok(Task::Bench(BenchOptions::default())));
+        let expected = BenchOptions {
+            quick: true,
+            passed_on: ["--seconds", "3", "--quick"].map(OsString::from).to_vec(),
+        };
+        assert_eq!(
+            parsed("bench --seconds 3 --quick"),
+            Ok(Task::Bench(expected))
         );
     }
 

@@ -15,10 +15,26 @@ use crate::workspace::{COMPONENTS, MAIN, Workspace};
 const SIZE_LIMIT_BYTES: u64 = 1_000_000;
 
 /// The package of our host.
-const HOST_PACKAGE: &str = "reprise-host";
+pub(crate) const HOST_PACKAGE: &str = "reprise-host";
 
-/// The profile that our host is built and tested with, and by its name also the directory of what comes out of it.
-const HOST_PROFILE: &str = "host";
+/// A profile that our host is built with, and by its name also the directory of what comes out of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostProfile {
+    /// What tests and `up` use: as quick to build as it may be.
+    Host,
+    /// What is measured: as quick to run as it may be.
+    BenchHost,
+}
+
+impl HostProfile {
+    /// Its name in `Cargo.toml`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::BenchHost => "bench-host",
+        }
+    }
+}
 
 /// `cargo xtask wasm`.
 pub(crate) fn wasm(workspace: &Workspace) -> Result<()> {
@@ -51,13 +67,18 @@ pub(crate) fn components(workspace: &Workspace, toolchain: &WasmToolchain) -> Re
     Ok(())
 }
 
+/// The manifest of the component that the benchmark takes for the floor, a package of its own.
+pub(crate) fn bare_manifest(workspace: &Workspace) -> PathBuf {
+    workspace.root.join("tools/bench/bare/Cargo.toml")
+}
+
 /// The manifest of the component that the host's tests serve, a package of its own, where there is one.
 pub(crate) fn guest_manifest(workspace: &Workspace) -> Option<PathBuf> {
     let manifest = workspace.root.join("tools/host/tests/guest/Cargo.toml");
     manifest.is_file().then_some(manifest)
 }
 
-/// Builds that component, and tells where it is.
+/// Builds a component that is a package of its own, and tells where it is.
 pub(crate) fn guest(
     workspace: &Workspace,
     toolchain: &WasmToolchain,
@@ -74,20 +95,30 @@ pub(crate) fn guest(
 
 /// Builds our host, and tells where it is.
 pub(crate) fn host(workspace: &Workspace) -> Result<PathBuf> {
-    process::run(host_command(workspace, "build"))?;
+    process::run(host_command(workspace, HostProfile::Host, "build"))?;
     Ok(host_program(workspace))
 }
 
 /// Where our host is once it is built.
 pub(crate) fn host_program(workspace: &Workspace) -> PathBuf {
-    let program = format!("{HOST_PACKAGE}{}", std::env::consts::EXE_SUFFIX);
-    workspace.target.join(HOST_PROFILE).join(program)
+    program(workspace, HostProfile::Host, HOST_PACKAGE)
+}
+
+/// Where a native program is once it is built in this profile.
+pub(crate) fn program(workspace: &Workspace, profile: HostProfile, package: &str) -> PathBuf {
+    let program = format!("{package}{}", std::env::consts::EXE_SUFFIX);
+    workspace.target.join(profile.name()).join(program)
 }
 
 /// `cargo` with a subcommand for our host.
-pub(crate) fn host_command(workspace: &Workspace, subcommand: &str) -> Command {
+pub(crate) fn host_command(
+    workspace: &Workspace,
+    profile: HostProfile,
+    subcommand: &str,
+) -> Command {
     workspace.cargo(&format!(
-        "{subcommand} --profile {HOST_PROFILE} --package {HOST_PACKAGE}"
+        "{subcommand} --profile {} --package {HOST_PACKAGE}",
+        profile.name()
     ))
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{build, debian, demo, process, python};
+use crate::{bench, build, debian, demo, process, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -48,7 +49,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("sizes", || build::check_sizes(workspace))?;
-    let mut host_tests = build::host_command(workspace, "test");
+    let mut host_tests = build::host_command(workspace, HostProfile::Host, "test");
     host_tests.args(["--package", END_TO_END_PACKAGE]);
     host_tests.env("REPRISE_HOST", build::host_program(workspace));
     host_tests.env("REPRISE_WASM", workspace.component(MAIN));
@@ -67,6 +68,11 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("demo", || {
         demo::play(workspace, program, demo::Options::default())
     })?;
+    let bare = build::bare_manifest(workspace);
+    let lints = wasm_lints(workspace, &toolchain, Some(&bare));
+    steps.run("lints of the bare component", lints)?;
+    steps.run("tests of the benchmark", bench::tests(workspace))?;
+    steps.check("benchmark, quick", || bench::quick(workspace, &toolchain))?;
     // Last, so that a log ends in what a test runner says of its tests.
     steps.run("tests of these commands", cargo("test --package xtask"))
 }

@@ -7,6 +7,7 @@
 //! Messages about progress go to the standard error, results to the standard output.
 
 mod args;
+mod bench;
 mod build;
 mod checks;
 mod debian;
@@ -17,6 +18,7 @@ mod journal;
 mod json;
 mod process;
 mod python;
+mod restate;
 mod rustc;
 mod rustup;
 mod screen;
@@ -57,6 +59,7 @@ fn run() -> anyhow::Result<()> {
         Task::Watch(options) => watch::watch(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Bench(options) => bench::bench(&workspace, &options),
         Task::Python => {
             println!("{}", python::ensure(&workspace)?.display());
             Ok(())

@@ -26,13 +26,13 @@ pub(crate) const MAIN: Component = Component {
     file: "reprise.wasm",
 };
 
+/// The payment provider to practise on.
+pub(crate) const SANDBOX: Component = Component {
+    file: "payment_sandbox.wasm",
+};
+
 /// All components, the product first.
-pub(crate) const COMPONENTS: [Component; 2] = [
-    MAIN,
-    Component {
-        file: "payment_sandbox.wasm",
-    },
-];
+pub(crate) const COMPONENTS: [Component; 2] = [MAIN, SANDBOX];
 
 /// The places that every command works with, absolute.
 #[derive(Debug)]

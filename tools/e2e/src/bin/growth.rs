@@ -7,8 +7,7 @@
 //! cargo run --profile host --package reprise-e2e --bin growth
 //! ```
 
-mod fill;
-
+use reprise_e2e::fill::{self, Filling};
 use reprise_e2e::{Client, Host, Options};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -24,7 +23,11 @@ fn main() {
     println!("live records | p50 kept alive | p50 connection each | reads a repeat");
     let mut live = 0;
     for size in SIZES {
-        fill::fill(&state.path().join("sqlite_key_value.db"), live..size);
+        fill::fill(
+            &state.path().join("sqlite_key_value.db"),
+            Filling::Tasks,
+            live..size,
+        );
         live = size;
         let host = Host::start(state.path(), &Options::default());
         let client = host.client();
@@ -55,7 +58,7 @@ fn median(size: u64, client: impl Fn() -> Client) -> Duration {
 fn repeat(client: &Client, number: u64) -> Duration {
     let key = fill::key(number);
     let start = Instant::now();
-    let answer = client.task(fill::TEXT, Some(&key));
+    let answer = client.post(Filling::Tasks.path(), Some(&key), Filling::Tasks.body());
     let took = start.elapsed();
     assert!(answer.is_replayed(), "{answer:?}");
     took
