@@ -49,6 +49,10 @@ struct Arguments {
     #[arg(long)]
     stats: bool,
 
+    /// Write /tmp/perf-PID.map, from which `perf report` knows the guests' functions by their names.
+    #[arg(long)]
+    perf_map: bool,
+
     /// Where compiled code is kept [default: wasmtime-cache in the state directory].
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
@@ -77,6 +81,7 @@ fn run(arguments: Arguments) -> Result<()> {
         variables: BTreeMap::from_iter(arguments.variables),
         tick: arguments.tick,
         stats: arguments.stats,
+        perf_map: arguments.perf_map,
         cache_dir: arguments.cache_dir,
     }));
     // The process ends with whatever still runs in it: a guest in an endless loop must not hold that up, and instances

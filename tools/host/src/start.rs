@@ -41,6 +41,8 @@ pub struct Options {
     pub tick: Option<Duration>,
     /// Whether to tell the counts.
     pub stats: bool,
+    /// Whether to tell `perf` the names of the guests' functions.
+    pub perf_map: bool,
     /// Where compiled code is kept; by default in the state directory, because that is where the host may write, and
     /// removing it removes all that the host left behind.
     pub cache_dir: Option<PathBuf>,
@@ -93,7 +95,7 @@ impl Bound {
         let cache_dir = options
             .cache_dir
             .unwrap_or_else(|| state_dir.join("wasmtime-cache"));
-        let engine = engine(&cache_dir)?;
+        let engine = engine(&cache_dir, options.perf_map)?;
         let stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
         let stats = Arc::new(Stats::default());
         let compile = |host: &Weak<Host>| {
@@ -150,12 +152,15 @@ fn stores(redis: Option<&str>, state_dir: &Path, journal: Journal) -> Result<Arc
 }
 
 /// The compiler and runtime, with compiled code kept in `cache`.
-fn engine(cache: &Path) -> Result<wasmtime::Engine> {
+fn engine(cache: &Path, perf_map: bool) -> Result<wasmtime::Engine> {
     let mut cache_config = wasmtime::CacheConfig::new();
     // Relative to here; the configuration insists on an absolute path.
     cache_config.with_directory(std::path::absolute(cache)?);
     let mut config = wasmtime::Config::new();
     config.wasm_component_model_async(true);
+    if perf_map {
+        config.profiler(wasmtime::ProfilingStrategy::PerfMap);
+    }
     config.cache(Some(
         wasmtime::Cache::new(cache_config).map_err(|error| anyhow!("{error:?}"))?,
     ));
