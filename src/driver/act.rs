@@ -94,16 +94,19 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let policy = self.budget_policy();
         let mut verdict = Verdict::Refused;
         self.store
-            .change_shared(self.budget_name, |word| {
-                match budget::withdraw(word, now, Seed::new(entropy.next_u64()), policy) {
-                    Withdrawal::Granted { word } => {
-                        verdict = Verdict::Granted;
-                        Some(word)
-                    }
-                    Withdrawal::Refused { repair } => {
-                        verdict = Verdict::Refused;
-                        repair
-                    }
+            .change_shared(self.budget_name, &mut |word| match budget::withdraw(
+                word,
+                now,
+                Seed::new(entropy.next_u64()),
+                policy,
+            ) {
+                Withdrawal::Granted { word } => {
+                    verdict = Verdict::Granted;
+                    Some(word)
+                }
+                Withdrawal::Refused { repair } => {
+                    verdict = Verdict::Refused;
+                    repair
                 }
             })
             .await?;
@@ -114,9 +117,12 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// budget is then a fraction of a token poorer.
     async fn deposit(&self, now: Timestamp, entropy: &mut Entropy) {
         let policy = self.budget_policy();
-        let deposit =
+        let mut deposit =
             |word| budget::deposit_success(word, now, Seed::new(entropy.next_u64()), policy);
-        let _ = self.store.change_shared(self.budget_name, deposit).await;
+        let _ = self
+            .store
+            .change_shared(self.budget_name, &mut deposit)
+            .await;
     }
 
     fn budget_policy(&self) -> &BudgetPolicy {

@@ -16,10 +16,10 @@ use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Buckets, Node};
 use crate::machine::{Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, stored};
+use crate::sorted::Sorted;
 use crate::webhook::rfc_3339;
 use http::StatusCode;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// The path of all of them.
@@ -93,10 +93,10 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
     let first = from.min(total);
     let count = PAGE_BUCKETS.min(total - first);
     let mut dead_letters: Vec<Shown> = Vec::new();
-    let mut known = BTreeSet::new();
-    let show = |node: &Node| {
+    let mut known = Sorted::new();
+    let mut show = |node: &Node| {
         // A chain that changes under the walk is read again, and shows the same records once more.
-        let is_new = known.insert(node.id());
+        let is_new = known.insert(node.id(), ()).is_none();
         if is_new && node.is_live(invocation.now.as_unix_ms()) && !is_done_event(node) {
             // A record that cannot be read is a tick's to count.
             if let Ok(record) = stored::decode(node.payload()) {
@@ -106,7 +106,9 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
             }
         }
     };
-    open.store.visit(Buckets { first, count }, show).await?;
+    open.store
+        .visit(Buckets { first, count }, &mut show)
+        .await?;
     let next = Some(first + count).filter(|next| *next < total);
     Ok(reply::json(StatusCode::OK, &Page { dead_letters, next }))
 }

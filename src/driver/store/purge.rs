@@ -88,7 +88,7 @@ impl<K: Kv> Store<K> {
         let total = self.layout.buckets();
         let count = count.min(total);
         let mut first = 0;
-        self.change_shared(CURSOR_NAME, |cursor| {
+        self.change_shared(CURSOR_NAME, &mut |cursor| {
             first = Cursor::decode(cursor).next % total;
             let next = (first + count) % total;
             let nonce = entropy.next_u64();
@@ -107,7 +107,8 @@ impl<K: Kv> Store<K> {
         limits: PurgeLimits,
         now_ms: u64,
     ) -> Result<Purged, StoreError> {
-        self.purge_and_visit(buckets, limits, now_ms, |_| {}).await
+        self.purge_and_visit(buckets, limits, now_ms, &mut |_| {})
+            .await
     }
 
     /// Shows each node of these buckets to `visit`. A node may be shown more than once. Nothing is purged but what an
@@ -115,7 +116,7 @@ impl<K: Kv> Store<K> {
     pub async fn visit(
         &self,
         buckets: Buckets,
-        visit: impl FnMut(&Node),
+        visit: &mut dyn FnMut(&Node),
     ) -> Result<Purged, StoreError> {
         let limits = PurgeLimits {
             nodes: 0,
@@ -131,7 +132,7 @@ impl<K: Kv> Store<K> {
         buckets: Buckets,
         limits: PurgeLimits,
         now_ms: u64,
-        mut visit: impl FnMut(&Node),
+        visit: &mut dyn FnMut(&Node),
     ) -> Result<Purged, StoreError> {
         let mut purged = Purged::default();
         for step in 0..buckets.count {
@@ -143,7 +144,7 @@ impl<K: Kv> Store<K> {
             } else {
                 now_ms.saturating_sub(limits.grace_ms)
             };
-            match self.purge_bucket(bucket, deadline_ms, &mut visit).await {
+            match self.purge_bucket(bucket, deadline_ms, visit).await {
                 Ok(one) => purged += one,
                 // One bad bucket must not keep its neighbours from being purged.
                 Err(StoreError::Corrupt { .. } | StoreError::Contended | StoreError::Crowded) => {
@@ -171,7 +172,7 @@ impl<K: Kv> Store<K> {
         &self,
         bucket: u32,
         deadline_ms: u64,
-        visit: &mut impl FnMut(&Node),
+        visit: &mut dyn FnMut(&Node),
     ) -> Result<Purged, StoreError> {
         let key = bucket_key(bucket);
         let mut broken = BrokenWalks::default();
@@ -179,7 +180,7 @@ impl<K: Kv> Store<K> {
             let head = self.read_word(&key).await?;
             let mut chain: Vec<(Pointer, u64)> = Vec::new();
             let walked = self
-                .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, |node| {
+                .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, &mut |node| {
                     chain.push((node.pointer(), node.expires_at_ms()));
                     visit(node);
                     Walk::On

@@ -209,14 +209,14 @@ where
         let buckets = store.take_buckets(limits.buckets, entropy).await?;
         // A bucket may be read more than once, and then tells the same records again.
         let mut found: Sorted<Uuid, Seen> = Sorted::new();
-        let visit = |node: &Node| {
+        let mut visit = |node: &Node| {
             let is_unfinished = node.expires_at_ms() == NEVER && node.is_live(now.as_unix_ms());
             if let Some(seen) = is_unfinished.then(|| self.seen(node, now)).flatten() {
                 found.insert(node.id(), seen);
             }
         };
         let purged = store
-            .purge_and_visit(buckets, limits.purge, now.as_unix_ms(), visit)
+            .purge_and_visit(buckets, limits.purge, now.as_unix_ms(), &mut visit)
             .await?;
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;
