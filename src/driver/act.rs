@@ -97,16 +97,19 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let policy = self.budget_policy();
         let mut verdict = Verdict::Refused;
         self.store
-            .change_shared(self.budget_name, |word| {
-                match budget::withdraw(word, now, Seed::new(entropy.next_u64()), policy) {
-                    Withdrawal::Granted { word } => {
-                        verdict = Verdict::Granted;
-                        Some(word)
-                    }
-                    Withdrawal::Refused { repair } => {
-                        verdict = Verdict::Refused;
-                        repair
-                    }
+            .change_shared(self.budget_name, &mut |word| match budget::withdraw(
+                word,
+                now,
+                Seed::new(entropy.next_u64()),
+                policy,
+            ) {
+                Withdrawal::Granted { word } => {
+                    verdict = Verdict::Granted;
+                    Some(word)
+                }
+                Withdrawal::Refused { repair } => {
+                    verdict = Verdict::Refused;
+                    repair
                 }
             })
             .await?;
@@ -121,9 +124,12 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// budget is then a fraction of a token poorer.
     async fn deposit(&self, now: Timestamp, entropy: &mut Entropy) {
         let policy = self.budget_policy();
-        let deposit =
+        let mut deposit =
             |word| budget::deposit_success(word, now, Seed::new(entropy.next_u64()), policy);
-        let deposited = self.store.change_shared(self.budget_name, deposit).await;
+        let deposited = self
+            .store
+            .change_shared(self.budget_name, &mut deposit)
+            .await;
         if let Err(error) = deposited {
             self.witness.note(Fact::StoreFailed(&error), now);
         }

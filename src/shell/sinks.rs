@@ -80,8 +80,8 @@ pub(super) async fn enable<K: Kv, O: Outgoing>(
 }
 
 async fn change<K: Kv>(store: &Store<K>, sink: &Name, to: u64) -> Result<(), StoreError> {
-    let change = |number: u64| (number & 1 != to & 1).then_some(to);
-    store.change_shared(&name_of(sink), change).await
+    let mut change = |number: u64| (number & 1 != to & 1).then_some(to);
+    store.change_shared(&name_of(sink), &mut change).await
 }
 
 fn name_of(sink: &Name) -> String {

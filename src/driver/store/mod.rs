@@ -168,7 +168,7 @@ impl<K: Kv> Store<K> {
             };
             let mut met = false;
             let walked = self
-                .walk(head.link(&key)?, limits::MAX_CHAIN, |node| {
+                .walk(head.link(&key)?, limits::MAX_CHAIN, &mut |node| {
                     look.length += 1;
                     if own == Some(node.pointer()) {
                         look.own = Own::Published(node.clone());

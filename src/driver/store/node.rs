@@ -196,12 +196,13 @@ impl<K: Kv> Store<K> {
         bytes.map(|bytes| Node::decode(pointer, &bytes)).transpose()
     }
 
-    /// Visits the nodes of a chain, newest first, at most `longest` of them. One read a node.
+    /// Visits the nodes of a chain, newest first, at most `longest` of them. One read a node. The visitor is behind a
+    /// pointer, here and where purges pass theirs on, so that the walk is compiled once and not for each of them.
     pub(super) async fn walk(
         &self,
         from: Link,
         longest: usize,
-        mut visit: impl FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(&Node) -> Walk,
     ) -> Result<Walked, StoreError> {
         let mut link = from;
         let mut length = 0;

@@ -57,7 +57,8 @@ impl<K: Kv> Store<K> {
         limits: PurgeLimits,
         now_ms: u64,
     ) -> Result<Purged, StoreError> {
-        self.purge_and_visit(buckets, limits, now_ms, |_| {}).await
+        self.purge_and_visit(buckets, limits, now_ms, &mut |_| {})
+            .await
     }
 
     /// Purges these buckets, and shows each of their nodes to `visit`, for no more reads than the purge alone. A node
@@ -67,7 +68,7 @@ impl<K: Kv> Store<K> {
         buckets: Buckets,
         limits: PurgeLimits,
         now_ms: u64,
-        mut visit: impl FnMut(&Node),
+        visit: &mut dyn FnMut(&Node),
     ) -> Result<Purged, StoreError> {
         let mut purged = Purged::default();
         for step in 0..buckets.count {
@@ -79,7 +80,7 @@ impl<K: Kv> Store<K> {
             } else {
                 now_ms.saturating_sub(limits.grace_ms)
             };
-            match self.purge_bucket(bucket, deadline_ms, &mut visit).await {
+            match self.purge_bucket(bucket, deadline_ms, visit).await {
                 Ok(one) => purged += one,
                 // One bad bucket must not keep its neighbours from being purged.
                 Err(StoreError::Corrupt { .. } | StoreError::Contended | StoreError::Crowded) => {
@@ -107,7 +108,7 @@ impl<K: Kv> Store<K> {
         &self,
         bucket: u32,
         deadline_ms: u64,
-        visit: &mut impl FnMut(&Node),
+        visit: &mut dyn FnMut(&Node),
     ) -> Result<Purged, StoreError> {
         let key = bucket_key(bucket);
         let mut broken = BrokenWalks::default();
@@ -115,7 +116,7 @@ impl<K: Kv> Store<K> {
             let head = self.read_word(&key).await?;
             let mut chain: Vec<(Pointer, u64)> = Vec::new();
             let walked = self
-                .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, |node| {
+                .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, &mut |node| {
                     chain.push((node.pointer(), node.expires_at_ms()));
                     visit(node);
                     Walk::On

@@ -17,11 +17,12 @@ impl<K: Kv> Store<K> {
     /// wants none; both again each time that somebody else came first.
     ///
     /// `change` gets the number as it is and returns what it is to be, or `None` to leave it. It is called anew for
-    /// each turn and must never return the same number for two writers, or both believe that they have written it.
+    /// each turn and must never return the same number for two writers, or both believe that they have written it. It is behind a pointer so
+    /// that the turns are compiled once and not for each change.
     pub async fn change_shared(
         &self,
         name: &str,
-        mut change: impl FnMut(u64) -> Option<u64>,
+        change: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> Result<(), StoreError> {
         let key = shared_key(name);
         for _ in 0..limits::MAX_TURNS {

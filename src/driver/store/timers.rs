@@ -247,7 +247,7 @@ impl<K: Kv> Store<K> {
         if !is_ahead && !is_behind {
             return Ok(());
         }
-        self.change_shared(REACHED_NAME, |word| {
+        self.change_shared(REACHED_NAME, &mut |word| {
             let reached_s = Reached::decode(word).second;
             let is_passed = (second..=due.now_s).contains(&reached_s);
             let nonce = entropy.next_u64();

@@ -1,6 +1,6 @@
 //! One tick under way: the wheel, then the walk, record by record.
 
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use uuid::Uuid;
 
@@ -248,9 +248,12 @@ where
         let mut found = Sorted::new();
         let mut census = Census::default();
         // A bucket may be read more than once, and then tells the same records again.
-        let mut known = BTreeSet::new();
-        let visit = |node: &Node| {
-            if node.is_live(now.as_unix_ms()) && !is_done_event(node) && known.insert(node.id()) {
+        let mut known = Sorted::new();
+        let mut visit = |node: &Node| {
+            if node.is_live(now.as_unix_ms())
+                && !is_done_event(node)
+                && known.insert(node.id(), ()).is_none()
+            {
                 let record = stored::decode(node.payload());
                 if let Ok(record) = &record {
                     census.see(record, now);
@@ -264,7 +267,12 @@ where
         let purged = self
             .tick
             .store
-            .purge_and_visit(buckets, self.tick.limits.purge, now.as_unix_ms(), visit)
+            .purge_and_visit(
+                buckets,
+                self.tick.limits.purge,
+                now.as_unix_ms(),
+                &mut visit,
+            )
             .await?;
         self.ticked.buckets += purged.buckets;
         self.ticked.purged += purged.deleted;

@@ -12,7 +12,7 @@ use crate::toolchain::WasmToolchain;
 use crate::workspace::{COMPONENTS, MAIN, Workspace};
 
 /// The product must be smaller than this: every instance that an edge starts loads it.
-const SIZE_LIMIT_BYTES: u64 = 1_000_000;
+const SIZE_LIMIT_BYTES: u64 = 900_000;
 
 /// The package of our host.
 pub(crate) const HOST_PACKAGE: &str = "reprise-host";
