@@ -242,7 +242,8 @@ fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
         store.execute(spoil, []).expect("the file can be written"),
         1
     );
-    let left = "SELECT count(*) FROM spin_key_value WHERE key GLOB 'n/*'";
+    // The walk has a node of its own from the first tick on, and a word that leads to it.
+    let left = "SELECT sum(key GLOB 'n/*') - sum(key GLOB 'w/d/*') FROM spin_key_value";
     let before: i64 = store
         .query_row(left, [], |row| row.get(0))
         .expect("it counts");

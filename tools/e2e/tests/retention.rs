@@ -112,8 +112,8 @@ fn ten_thousand_short_lived_tasks_leave_nothing_behind() {
     let baseline = rows(&state);
     assert_eq!(
         baseline,
-        64 + 3,
-        "the words of the buckets, of the walk, of the wheel and of the layout"
+        64 + 4,
+        "the words of the buckets, of the wheel and of the layout; the walk's word and its document"
     );
 
     create(&host, "many", TASKS);
