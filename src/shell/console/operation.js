@@ -1,0 +1,151 @@
+// One operation: where it stands, its timeline as a picture and in words, and what can be done about it.
+
+import { call } from "./api.js";
+import { badge, byId, make, onPress, refill, time, words } from "./dom.js";
+import { eventRow } from "./letters.js";
+import { ask, complain, say } from "./notes.js";
+import { Poll, refresh, stop } from "./poll.js";
+import { story } from "./story.js";
+import { timeline } from "./timeline.js";
+
+let id = "";
+let shown = null;
+let kept = "";
+
+/** The poll of one operation's view. */
+export function polling(of, refused) {
+  if (of !== id) {
+    id = of;
+    kept = "";
+    shown = null;
+    byId("operation-title").textContent = "Operation";
+    byId("operation-state").replaceChildren();
+    byId("operation-body").hidden = true;
+    byId("retry").hidden = true;
+    byId("cancel").hidden = true;
+  }
+  return new Poll(async (signal) => {
+    try {
+      return show(await call("GET", path(), signal));
+    } catch (error) {
+      if (error.status === 404) {
+        stop();
+        byId("operation-body").hidden = true;
+        complain(new Error("There is no such operation, or not any more."));
+        return false;
+      }
+      throw error;
+    }
+  }, refused);
+}
+
+const path = () => `/-/operations/${id}`;
+
+function show(operation) {
+  const now = JSON.stringify(operation);
+  if (now === kept) {
+    return false;
+  }
+  kept = now;
+  shown = operation;
+  const { state } = operation;
+  byId("operation-title").replaceChildren(`${operation.operation} `, make("span", { class: "id" }, operation.id));
+  byId("operation-state").replaceChildren(badge(state));
+  setButton("retry", state === "failed" || state === "waiting");
+  setButton("cancel", state === "queued" || state === "running" || state === "waiting");
+  byId("operation-body").hidden = false;
+  paint();
+  refill(byId("steps"), ...story(operation).map(step));
+  refill(byId("facts"), ...facts(operation).flatMap(([name, ...value]) => [
+    make("dt", {}, name),
+    make("dd", {}, ...value),
+  ]));
+  byId("events-part").hidden = operation.deliveries.length === 0;
+  refill(byId("events"), ...operation.deliveries.map(eventRow));
+  return true;
+}
+
+/** Shows a button or hides it, without losing the focus with it. */
+function setButton(name, isShown) {
+  const button = byId(name);
+  const hadFocus = document.activeElement === button;
+  button.hidden = !isShown;
+  if (hadFocus && !isShown) {
+    byId("operation-title").focus();
+  }
+}
+
+function step({ at, end, name, sign, detail }) {
+  return make("tr", {},
+    make("td", {}, time(at, true), end && end !== at ? make("div", { class: "small quiet" }, "to ", time(end, true)) : null),
+    make("th", { scope: "row" }, name),
+    make("td", {}, sign ? badge(sign) : null, sign && detail ? " " : null, detail ?? null));
+}
+
+function facts(operation) {
+  const { request, result, last_error: error } = operation;
+  const code = (text) => make("code", {}, text);
+  const all = [
+    ["State", operation.state],
+    ["Attempts", String(operation.attempts)],
+    ["Cycles", String(operation.cycles)],
+    ["Created", time(operation.created_at, true)],
+    operation.next_step_at && ["Next step", time(operation.next_step_at, true)],
+    operation.expires_at && ["Kept until", time(operation.expires_at, true)],
+    operation.failure && ["Failed because", words(operation.failure)],
+    error && ["Last error", `${words(error.kind)}: ${error.detail}`],
+    ["Request body", `${request.body_bytes} bytes`],
+    result && ["Response", `${result.status}, ${result.body_bytes} bytes${result.is_body_kept ? "" : ", too large to keep"}`],
+    ["Key for the upstream", code(operation.upstream_key)],
+    ["Trace", code(operation.trace_id)],
+    ["Hash of the key", operation.key_hash === null ? "none: it came without a key" : code(operation.key_hash)],
+    ["Hash of the tenant", code(operation.tenant_hash)],
+  ];
+  return all.filter(Boolean);
+}
+
+/** Draws the picture as wide as there is room. */
+function paint() {
+  const place = byId("picture");
+  const room = place.clientWidth;
+  if (shown === null || room === 0) {
+    return;
+  }
+  const picture = timeline(story(shown), room, `Timeline of ${shown.operation} ${shown.id}`);
+  place.replaceChildren(picture);
+  // What is wider than its place is moved by the arrow keys, once it has the focus.
+  if (Number(picture.getAttribute("width")) > room) {
+    place.setAttribute("tabindex", "0");
+  } else {
+    place.removeAttribute("tabindex");
+  }
+}
+
+let width = 0;
+new ResizeObserver(([{ contentRect }]) => {
+  if (contentRect.width !== width) {
+    width = contentRect.width;
+    paint();
+  }
+}).observe(byId("picture"));
+
+/** Does something about the operation that is on the screen, and shows what came of it. */
+async function tell(what, doing) {
+  const asked = path();
+  say(doing);
+  const told = await call("POST", `${asked}/${what}`);
+  if (asked === path()) {
+    show(told);
+    refresh();
+  }
+  say(`The operation is ${told.state} after ${told.attempts === 1 ? "1 attempt" : `${told.attempts} attempts`}.`);
+}
+
+onPress(byId("retry"), complain, () => tell("retry", "An attempt is under way."));
+onPress(byId("cancel"), complain, async () => {
+  const text = "It is called off for good. Whether an attempt that is under way takes effect is not known; its outcome "
+    + "is not kept.";
+  if (await ask("Cancel this operation?", text, "Cancel the operation")) {
+    await tell("cancel", "The operation is being cancelled.");
+  }
+});

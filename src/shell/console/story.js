@@ -1,0 +1,54 @@
+// The story of an operation: what happened and what is still to come, in order of time. The picture and the table tell the
+// same one.
+
+import { span, words } from "./dom.js";
+
+/** What is told of an attempt's wait, by what set it. */
+const WAITS = { backoff: "by our own backoff", server_hint: "as long as the upstream asked for" };
+
+/** The moments of an operation. Each has a lane, a time and perhaps an end, a name, and perhaps a sign, which is a word
+ *  that has a colour, and a detail. */
+export function story(operation) {
+  const moments = [request(operation)];
+  for (const attempt of operation.history) {
+    moments.push(...told(attempt));
+  }
+  for (const { name, at, reason } of operation.deadlines) {
+    moments.push({ lane: "Deadlines", at, name: words(name), detail: reason });
+  }
+  for (const event of operation.deliveries) {
+    moments.push(delivery(event));
+  }
+  const dated = moments.filter(({ at }) => at);
+  return dated.sort((one, other) => one.at.localeCompare(other.at));
+}
+
+function request({ created_at: at, request: { body_bytes: bytes }, key_hash: key, history_dropped: dropped }) {
+  const missing = dropped === 0 ? "" : `; ${dropped} attempts after it are not remembered`;
+  const detail = `${bytes} bytes, ${key === null ? "without a key" : "under a key"}${missing}`;
+  return { lane: "Request", at, name: "Client’s request", detail };
+}
+
+function told({ attempt, started_at: at, ended_at: end, outcome, error, delay_ms: delay, delay_reason: set, end_reason: why }) {
+  const detail = [
+    error && `${error.detail} (${words(error.kind)})`,
+    why && `no further attempt: ${words(why)}`,
+  ].filter(Boolean).join("; ");
+  const moments = [{ lane: "Attempts", at, end, number: attempt, name: `Attempt ${attempt}`, sign: outcome, detail }];
+  if (delay !== undefined && end !== undefined) {
+    const over = new Date(Date.parse(end) + delay).toISOString();
+    moments.push({
+      lane: "Attempts", at: end, end: over, wait: span(delay), name: "Wait", detail: `${span(delay)}, ${WAITS[set] ?? "by the policy"}`,
+    });
+  }
+  return moments;
+}
+
+function delivery({ occurred_at: at, due_at: due, type, sink, status, attempts, last_error: error }) {
+  const detail = [
+    `to ${sink}`,
+    attempts === 1 ? "1 attempt" : `${attempts} attempts`,
+    error && error.detail,
+  ].filter(Boolean).join(", ");
+  return { lane: "Events", at, end: due, name: `Event ${type}`, sign: status, detail };
+}
