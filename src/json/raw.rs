@@ -108,6 +108,19 @@ impl Object {
     }
 }
 
+/// The JSON of a list of objects.
+pub fn list(objects: Vec<Object>) -> Vec<u8> {
+    let mut json = b"[".to_vec();
+    for object in objects {
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        json.extend(object.end());
+    }
+    json.push(b']');
+    json
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +167,7 @@ mod tests {
         object.add_raw("b", b"1.50");
         assert_eq!(object.end(), br#"{"a\"":[1,2],"b":1.50}"#);
         assert_eq!(Object::default().end(), b"{}");
+        assert_eq!(list(Vec::new()), b"[]");
+        assert_eq!(list(vec![Object::default(), Object::default()]), b"[{},{}]");
     }
 }

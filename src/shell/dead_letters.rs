@@ -5,6 +5,7 @@
 //! drops it.
 
 use super::app::{Access, Undelivered};
+use super::operation_view::time;
 use super::outgoing::Outgoing;
 use super::overview::PAGE_LIMITS;
 use super::problem::Problem;
@@ -16,10 +17,8 @@ use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Node, Place, Walk};
+use crate::json::raw::{self, Object};
 use crate::machine::{Delivery, DeliveryEvent, DeliveryState, Effect, Record, Refusal, stored};
-use crate::webhook::rfc_3339;
-use http::StatusCode;
-use serde::Serialize;
 use uuid::Uuid;
 
 /// The path of all of them.
@@ -39,34 +38,6 @@ pub(super) struct Letter {
 pub(super) enum Fate {
     Replay,
     Drop,
-}
-
-/// One page.
-#[derive(Serialize)]
-struct Page {
-    dead_letters: Vec<Shown>,
-    /// Where the next page begins; none behind the last one.
-    next: Option<String>,
-}
-
-/// A dead letter as operators see it.
-#[derive(Serialize)]
-pub(super) struct Shown {
-    record: Uuid,
-    seq: u32,
-    event_id: String,
-    operation: String,
-    r#type: String,
-    sink: String,
-    status: &'static str,
-    attempts: u32,
-    occurred_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    due_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_error: Option<LastError>,
 }
 
 impl Letter {
@@ -92,14 +63,14 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
 ) -> Result<Reply, Problem> {
     let open = access.open(&mut invocation.entropy).await?;
     let now_ms = invocation.now.as_unix_ms();
-    let mut dead_letters: Vec<Shown> = Vec::new();
-    let show = |node: &Node| {
+    let mut dead_letters: Vec<Object> = Vec::new();
+    let mut show = |node: &Node| {
         if node.is_live(now_ms) && !is_done_event(node) {
             // A record that cannot be read is a tick's to count.
             if let Ok(record) = stored::decode(node.payload()) {
                 let deliveries = record.outbox().deliveries().iter();
                 let dead = deliveries.filter(|one| matches!(one.state, DeliveryState::Dead { .. }));
-                dead_letters.extend(dead.map(|delivery| Shown::of(&record, delivery)));
+                dead_letters.extend(dead.map(|delivery| shown(&record, delivery)));
             }
         }
         if dead_letters.len() < PAGE_LETTERS {
@@ -108,9 +79,16 @@ pub(super) async fn list<K: Kv, O: Outgoing>(
             Walk::Stop
         }
     };
-    let page = open.store.page(from, PAGE_LIMITS, now_ms, show).await?;
+    let page = open
+        .store
+        .page(from, PAGE_LIMITS, now_ms, &mut show)
+        .await?;
     let next = page.next.map(|place| place.to_string());
-    Ok(reply::json(StatusCode::OK, &Page { dead_letters, next }))
+    // Where the next page begins; none behind the last one.
+    let mut view = Object::default();
+    view.add_raw("dead_letters", &raw::list(dead_letters));
+    view.add("next", &next);
+    Ok(reply::object(view))
 }
 
 /// Decides on a dead letter.
@@ -149,40 +127,43 @@ pub(super) async fn decide<K: Kv, O: Outgoing>(
         | Effect::Expired => {}
     }
     let delivery = record.outbox().find(letter.seq).ok_or(NONE)?;
-    let mut reply = reply::json(StatusCode::OK, &Shown::of(&record, delivery));
+    let mut reply = reply::object(shown(&record, delivery));
     if fate == Fate::Replay && open.config.delivery.is_after_answer {
         reply.extensions_mut().insert(Undelivered(letter.id));
     }
     Ok(reply)
 }
 
-impl Shown {
-    pub(super) fn of(record: &Record, delivery: &Delivery) -> Self {
-        let (status, error, expires_at) = match &delivery.state {
-            DeliveryState::Pending { error, .. } => ("pending", error.as_ref(), None),
-            DeliveryState::Delivering { .. } => ("delivering", None, None),
-            DeliveryState::Delivered { .. } => ("delivered", None, None),
-            DeliveryState::Dead { error, expires_at } => {
-                ("dead", error.as_ref(), Some(*expires_at))
-            }
-            DeliveryState::Dropped { .. } => ("dropped", None, None),
-        };
-        let id = record.identity().id;
-        Self {
-            record: id,
-            seq: delivery.seq,
-            event_id: delivery.event_id(id),
-            operation: record.identity().operation.as_str().to_owned(),
-            r#type: delivery.event.kind().as_str().to_owned(),
-            sink: delivery.event.sink().as_str().to_owned(),
-            status,
-            attempts: delivery.attempts,
-            occurred_at: rfc_3339(delivery.occurred_at),
-            due_at: delivery.state.due().and_then(|due| rfc_3339(due.at)),
-            expires_at: expires_at.and_then(rfc_3339),
-            last_error: error.map(LastError::of),
-        }
+/// An event as operators see it.
+pub(super) fn shown(record: &Record, delivery: &Delivery) -> Object {
+    let (status, error, expires_at) = match &delivery.state {
+        DeliveryState::Pending { error, .. } => ("pending", error.as_ref(), None),
+        DeliveryState::Delivering { .. } => ("delivering", None, None),
+        DeliveryState::Delivered { .. } => ("delivered", None, None),
+        DeliveryState::Dead { error, expires_at } => ("dead", error.as_ref(), Some(*expires_at)),
+        DeliveryState::Dropped { .. } => ("dropped", None, None),
+    };
+    let id = record.identity().id;
+    let mut view = Object::default();
+    view.add("record", &id);
+    view.add("seq", &delivery.seq);
+    view.add("event_id", &delivery.event_id(id));
+    view.add("operation", &record.identity().operation);
+    view.add("type", delivery.event.kind());
+    view.add("sink", delivery.event.sink());
+    view.add("status", &status);
+    view.add("attempts", &delivery.attempts);
+    view.add("occurred_at", &time(delivery.occurred_at));
+    if let Some(due) = delivery.state.due() {
+        view.add("due_at", &time(due.at));
     }
+    if let Some(at) = expires_at {
+        view.add("expires_at", &time(at));
+    }
+    if let Some(error) = error {
+        view.add("last_error", &LastError::of(error));
+    }
+    view
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! What the client sent and what came of it are not shown, but for their sizes. Keys and tenants are shown as the hashes
 //! that are kept of them.
 
-use super::dead_letters::Shown;
+use super::dead_letters;
 use super::record_view::LastError;
 use super::trace::Trace;
-use crate::json::raw::Object;
+use crate::json::raw::{Object, list};
 use crate::machine::{
     AttemptEnd, AttemptEntry, DeliveryState, Policy, Record, ResultBody, State, Timestamp,
     WaitReason,
@@ -41,7 +41,7 @@ pub(super) fn summary(record: &Record) -> Object {
 }
 
 /// All that is shown of an operation. `policy` is that of its kind, while the configuration has it.
-pub(super) fn detail(record: &Record, policy: Option<&Policy>) -> Vec<u8> {
+pub(super) fn detail(record: &Record, policy: Option<&Policy>) -> Object {
     let id = record.identity().id;
     let trace = record.origin().trace.unwrap_or(Trace::started_by(id).id);
     let mut view = summary(record);
@@ -66,28 +66,13 @@ pub(super) fn detail(record: &Record, policy: Option<&Policy>) -> Vec<u8> {
     view.add_raw("history", &list(attempts(record)));
     view.add("history_dropped", &record.history().dropped());
     let deliveries = record.outbox().deliveries().iter();
-    let deliveries: Vec<Shown> = deliveries
-        .map(|delivery| Shown::of(record, delivery))
-        .collect();
-    view.add("deliveries", &deliveries);
-    view.end()
-}
-
-/// The JSON of a list of objects.
-pub(super) fn list(items: impl IntoIterator<Item = Object>) -> Vec<u8> {
-    let mut json = b"[".to_vec();
-    for item in items {
-        if json.len() > 1 {
-            json.push(b',');
-        }
-        json.extend(item.end());
-    }
-    json.push(b']');
-    json
+    let deliveries = deliveries.map(|delivery| dead_letters::shown(record, delivery));
+    view.add_raw("deliveries", &list(deliveries.collect()));
+    view
 }
 
 /// A time; one that has no form is shown as the last one that has. What is wrong with a record must not hide the others.
-fn time(at: Timestamp) -> String {
+pub(super) fn time(at: Timestamp) -> String {
     rfc_3339(at).unwrap_or_else(|| "9999-12-31T23:59:59.999Z".to_owned())
 }
 

@@ -10,22 +10,22 @@ use super::admission;
 use super::admission::{not_allowed, read_only};
 use super::app::{Access, Open, record_in};
 use super::idempotency_key::IdempotencyKey;
-use super::operation_view::{detail, list, summary};
+use super::operation_view::{detail, summary};
 use super::operations::{NO_RECORD, with_events};
 use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::query::{Binding, Selection};
-use super::reply::{self, Reply, ReplyBody};
+use super::reply::{self, Reply};
 use super::request::Invocation;
 use super::worker::Worker;
 use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Identity, Node, PageLimits, Walk};
-use crate::json::raw::Object;
+use crate::json::raw::{self, Object};
 use crate::machine::{Digest, Effect, OperationEvent, Record, Refusal, Timestamp, stored};
+use http::Method;
 use http::request::Parts;
-use http::{Method, StatusCode};
 use uuid::Uuid;
 
 /// The path of all operations.
@@ -66,13 +66,13 @@ pub(super) fn ask_of_operations<'a>(
             )?)))
         });
     }
-    const NO_ROUTE: Problem = Problem::NotFound("no route has this path");
-    let rest = rest.strip_prefix('/').ok_or(NO_ROUTE)?;
+    let no_route = || Problem::NotFound("no route has this path");
+    let rest = rest.strip_prefix('/').ok_or_else(no_route)?;
     let (id, act) = match rest.split_once('/') {
         None => (rest, None),
         Some((id, "cancel")) => (id, Some(OperationEvent::CancelAsked)),
         Some((id, "retry")) => (id, Some(OperationEvent::RetryAsked)),
-        Some(_) => return Err(NO_ROUTE),
+        Some(_) => return Err(no_route()),
     };
     let id = admission::parse_id(id).ok_or(NO_RECORD)?;
     match (act, &head.method) {
@@ -119,24 +119,14 @@ pub(super) async fn answer<K: Kv, O: Outgoing>(
                 None => None,
             };
             let record = found.ok_or(Problem::NotFound("the key is bound to no operation"))?;
-            Ok(written(summary(&record)))
+            Ok(reply::object(summary(&record)))
         }
     }
 }
 
-/// A reply with an object.
-fn written(view: Object) -> Reply {
-    json(view.end())
-}
-
-fn json(mut json: Vec<u8>) -> Reply {
-    json.push(b'\n');
-    reply::written(StatusCode::OK, ReplyBody(json))
-}
-
 fn shown<K: Kv, O: Outgoing>(open: &Open<'_, K, O>, record: &Record) -> Reply {
     let operation = open.config.operation(&record.identity().operation);
-    json(detail(record, operation.map(|operation| &operation.policy)))
+    reply::object(detail(record, operation.map(|operation| &operation.policy)))
 }
 
 /// The operation that a key is bound to.
@@ -173,7 +163,7 @@ async fn page<K: Kv, O: Outgoing>(
         seen.matching.extend(record.map(|record| summary(&record)));
         (None, 1)
     } else {
-        let visit = |node: &Node| {
+        let mut visit = |node: &Node| {
             seen.look(node, selection, now);
             if seen.matching.len() < selection.limit {
                 Walk::On
@@ -182,7 +172,9 @@ async fn page<K: Kv, O: Outgoing>(
             }
         };
         let now_ms = now.as_unix_ms();
-        let page = open.store.page(selection.from, PAGE_LIMITS, now_ms, visit);
+        let page = open
+            .store
+            .page(selection.from, PAGE_LIMITS, now_ms, &mut visit);
         let page = page.await?;
         seen.unreadable += page.failed;
         (page.next, page.buckets)
@@ -194,10 +186,10 @@ async fn page<K: Kv, O: Outgoing>(
     looked_at.add("operations", &seen.operations);
     looked_at.add("unreadable", &seen.unreadable);
     let mut view = Object::default();
-    view.add_raw("operations", &list(seen.matching));
+    view.add_raw("operations", &raw::list(seen.matching));
     view.add("next", &next);
     view.add_raw("looked_at", &looked_at.end());
-    Ok(written(view))
+    Ok(reply::object(view))
 }
 
 /// What a page has come by.

@@ -197,12 +197,16 @@ impl Selection {
             key: asked.key()?,
         };
         let pairs = query.unwrap_or_default().split('&');
-        let rest = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("from="));
+        let mut rest = String::new();
+        for pair in pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("from=")) {
+            rest.push_str(pair);
+            rest.push('&');
+        }
         Ok(Self {
             filter,
             limit: limit.unwrap_or(LIMIT_DEFAULT),
             from: asked.place()?,
-            rest: rest.map(|pair| format!("{pair}&")).collect(),
+            rest,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Replies: what a client gets.
 
+use crate::json::raw::Object;
 use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
@@ -22,6 +23,13 @@ impl ReplyBody {
 /// A reply with a JSON body.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
     written(status, ReplyBody::json(value))
+}
+
+/// A reply with an object.
+pub(super) fn object(object: Object) -> Reply {
+    let mut json = object.end();
+    json.push(b'\n');
+    written(StatusCode::OK, ReplyBody(json))
 }
 
 /// A reply with a body that is JSON already.

@@ -22,6 +22,7 @@ mod memory;
 mod observer;
 mod outage;
 mod overlap;
+mod pages;
 mod requests;
 mod scale;
 mod setting;

@@ -32,7 +32,7 @@ fn a_store_that_fails_at_any_call_costs_a_repeat_and_nothing_else() {
             let service = charging();
             service.fail(call, has_effect);
             let first = charge(&service);
-            service.heal();
+            let _ = service.heal();
             let row = format!("call {call}, effect {has_effect}: {first:?}");
             match first.status {
                 201 => assert_eq!(first.body, b"charged", "{row}"),

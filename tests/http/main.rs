@@ -15,8 +15,10 @@ mod model;
 mod support;
 
 mod changes;
+mod closed;
 mod faults;
 mod forwarding;
+mod overview;
 mod refusals;
 mod routing;
 mod systems;

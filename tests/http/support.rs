@@ -226,9 +226,9 @@ impl Service {
         self.kv.fault.set(Some((before, fault)));
     }
 
-    /// Has the store answer again, if it has not failed yet.
-    pub fn heal(&self) {
-        self.kv.fault.set(None);
+    /// Has the store answer again. Whether it has not failed yet.
+    pub fn heal(&self) -> bool {
+        self.kv.fault.take().is_some()
     }
 
     /// Answers a request as the component does.

@@ -7,7 +7,7 @@ use reprise::machine::{
 
 use crate::support::{
     DELAY, LEASE, RETENTION, TIMEOUT, World, at, delivered, delivery, draft, error, finished,
-    policy_with, submitted, success_with, terminal,
+    policy_with, success_with, terminal,
 };
 
 fn busy() -> DeliveryOutcome {

@@ -73,7 +73,7 @@ impl FromStr for Place {
     }
 }
 
-/// How much one page may read.
+/// How much one page may read. A page comes a node further at least, so it takes two reads and one word at the least.
 #[derive(Debug, Clone, Copy)]
 pub struct PageLimits {
     /// Values that are read one by one: each node; and each word, where a store does not read many in one call.
@@ -93,15 +93,6 @@ pub struct Page {
     pub failed: u32,
 }
 
-/// The next buckets of a pass.
-struct Heads {
-    /// Those that have a chain, and where it begins.
-    chains: Vec<(u32, Link)>,
-    /// The bucket behind the last one that was looked at.
-    end: u32,
-    failed: u32,
-}
-
 impl<K: Kv> Store<K> {
     /// Shows the nodes from a place on to `visit`, at most as many as the limits allow reads, until it wants no more.
     pub async fn page(
@@ -109,92 +100,83 @@ impl<K: Kv> Store<K> {
         from: Place,
         limits: PageLimits,
         now_ms: u64,
-        mut visit: impl FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(&Node) -> Walk,
     ) -> Result<Page, StoreError> {
         let total = self.layout.buckets();
-        let mut left = limits;
-        let mut failed = 0;
-        let mut bucket = from.bucket;
-        // A page that begins within a chain needs no word for it.
-        let mut chains = Vec::new();
+        let mut left = PageLimits {
+            reads: limits.reads.max(2),
+            words: limits.words.max(1),
+        };
+        let mut page = Page {
+            next: None,
+            buckets: 0,
+            failed: 0,
+        };
         let mut behind = from.behind.and_then(Pointer::from_raw);
-        if from.behind.is_some() && bucket < total {
-            chains.push((bucket, Link::End));
-            bucket += 1;
-        }
+        // A page that begins within a chain needs no word for it.
+        let is_within = from.behind.is_some() && from.bucket < total;
+        let mut heads = vec![Link::End; usize::from(is_within)];
         loop {
-            for (bucket, head) in chains {
-                let place = match self
-                    .down(bucket, head, behind.take(), &mut left, now_ms, &mut visit)
-                    .await
-                {
-                    Ok(None) => continue,
-                    Ok(Some(place)) => place,
-                    Err(StoreError::Corrupt { .. }) => {
-                        failed += 1;
-                        continue;
-                    }
+            for head in heads {
+                let bucket = from.bucket + page.buckets;
+                let down = self.down(bucket, head, behind.take(), &mut left, now_ms, visit);
+                match down.await {
+                    Ok(None) => {}
+                    Ok(next @ Some(_)) => return Ok(Page { next, ..page }),
+                    Err(StoreError::Corrupt { .. }) => page.failed += 1,
                     Err(error) => return Err(error),
-                };
-                let buckets = bucket - from.bucket;
-                return Ok(Page {
-                    next: Some(place),
-                    buckets,
-                    failed,
-                });
+                }
+                page.buckets += 1;
             }
-            let heads = self.heads(bucket, &mut left).await?;
-            failed += heads.failed;
-            if heads.end == bucket {
+            let bucket = from.bucket + page.buckets;
+            heads = self.heads(bucket, &mut left, &mut page.failed).await?;
+            if heads.is_empty() {
                 let next = Place {
                     bucket,
                     behind: None,
                 };
-                return Ok(Page {
-                    next: (bucket < total).then_some(next),
-                    buckets: bucket - from.bucket,
-                    failed,
-                });
+                page.next = (bucket < total).then_some(next);
+                return Ok(page);
             }
-            (chains, bucket) = (heads.chains, heads.end);
         }
     }
 
-    /// Reads the words of the next buckets, as many as one call reads; none at all behind the last bucket, or when there
-    /// is nothing left to read them with.
-    async fn heads(&self, first: u32, left: &mut PageLimits) -> Result<Heads, StoreError> {
+    /// Where the chains of the next buckets begin, of as many as one call reads; of none behind the last bucket, or when
+    /// there is nothing left to read their words with.
+    async fn heads(
+        &self,
+        first: u32,
+        left: &mut PageLimits,
+        failed: &mut u32,
+    ) -> Result<Vec<Link>, StoreError> {
         let reads_many = self.layout.creation().reads_many();
         let (at_once, left) = if reads_many {
             (limits::WORDS_AT_ONCE, &mut left.words)
         } else {
             (1, &mut left.reads)
         };
-        let end = self.layout.buckets().max(first);
-        let count = at_once.min(*left).min(end - first);
+        let ahead = self.layout.buckets().saturating_sub(first);
+        let count = at_once.min(*left).min(ahead);
         *left -= count;
-        let mut heads = Heads {
-            chains: Vec::new(),
-            end: first + count,
-            failed: 0,
+        let keys = (first..first + count).map(bucket_key);
+        let words = if reads_many && count > 0 {
+            self.kv.get_many(keys.collect()).await?
+        } else {
+            let mut words = Vec::new();
+            for key in keys {
+                words.extend(self.kv.get(&key).await?.map(|word| (key, word)));
+            }
+            words
         };
-        let mut values = Vec::new();
-        if reads_many && count > 0 {
-            values = self
-                .kv
-                .get_many((first..heads.end).map(bucket_key).collect())
-                .await?;
-            // The keys have one length, so their order is that of the buckets.
-            values.sort();
-        } else if count > 0 {
-            let key = bucket_key(first);
-            values.extend(self.kv.get(&key).await?.map(|value| (key, value)));
-        }
-        for (key, value) in values {
-            let link = Word::decode(&key, Some(&value)).and_then(|word| word.link(&key));
-            match (bucket_of(&key), link) {
-                (_, Ok(Link::End | Link::Cut(_))) => {}
-                (Some(bucket), Ok(link)) => heads.chains.push((bucket, link)),
-                (None, _) | (_, Err(_)) => heads.failed += 1,
+        let mut heads = vec![Link::End; usize::try_from(count).expect("few")];
+        for (key, word) in words {
+            let link = Word::decode(&key, Some(&word)).and_then(|word| word.link(&key));
+            // The words come in any order.
+            let at =
+                bucket_of(&key).and_then(|bucket| usize::try_from(bucket.checked_sub(first)?).ok());
+            match (at.and_then(|at| heads.get_mut(at)), link) {
+                (Some(head), Ok(link)) => *head = link,
+                (None, _) | (_, Err(_)) => *failed += 1,
             }
         }
         Ok(heads)
@@ -209,7 +191,7 @@ impl<K: Kv> Store<K> {
         behind: Option<Pointer>,
         left: &mut PageLimits,
         now_ms: u64,
-        visit: &mut impl FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(&Node) -> Walk,
     ) -> Result<Option<Place>, StoreError> {
         let place = |behind: Option<Pointer>| {
             let behind = behind.map(Pointer::raw);

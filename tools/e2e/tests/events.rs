@@ -55,13 +55,13 @@ fn operate(client: &Client, method: &str, path: &str) -> Answer {
 
 fn dead_letters(client: &Client) -> Vec<Value> {
     let mut letters = Vec::new();
-    let mut from = Some(0);
+    let mut from = Some("0".to_owned());
     while let Some(first) = from {
         let page = operate(client, "GET", &format!("/-/dead-letters?from={first}"));
         assert_eq!(page.status, 200, "{page:?}");
         let page = page.json();
         letters.extend(page["dead_letters"].as_array().expect("a list").clone());
-        from = page["next"].as_u64();
+        from = page["next"].as_str().map(str::to_owned);
     }
     letters
 }
