@@ -69,14 +69,19 @@ export function below(...children) {
 export const words = (name) => name.replaceAll("_", " ");
 
 /** A time to the second, or to the millisecond, always UTC. */
-export function time(text, isExact = false) {
+export function time(text, digits = "00:00:00".length) {
   if (!text) {
     return make("span", {}, "unknown");
   }
   const [day, clock] = text.split("T");
-  const shown = isExact ? `${day} ${clock.slice(0, 12)}` : `${day} ${clock.slice(0, 8)}`;
-  return make("time", { datetime: text }, shown);
+  return make("time", { datetime: text }, make("span", {}, day), " ", make("span", {}, clock.slice(0, digits)));
 }
+
+/** The same to the millisecond. */
+export const exact = (text) => time(text, "00:00:00.000".length);
+
+/** The id of a record. Where there is little room, only its end is shown, which no other record shares. */
+export const shortId = (id) => make("span", { class: "id" }, make("span", { class: "wide" }, id.slice(0, 24)), id.slice(24));
 
 /** A span of time in words, rounded to what matters. */
 export function span(ms) {

@@ -1,7 +1,7 @@
 // Events and dead letters: rows of them, and what can be done about those that were given up.
 
 import { call } from "./api.js";
-import { badge, below, byId, make, onPress, refill, time } from "./dom.js";
+import { badge, below, byId, make, onPress, refill, shortId, time } from "./dom.js";
 import { ask, complain, say } from "./notes.js";
 import { Poll, refresh } from "./poll.js";
 
@@ -45,7 +45,7 @@ export function eventRow(letter) {
     make("th", { scope: "row" },
       letter.type,
       below(make("a", { href: `#/operations/${record}`, "data-focus": name },
-        letter.operation, make("span", { class: "id" }, ` ${letter.event_id}`)))),
+        letter.operation, " ", shortId(letter.event_id)))),
     make("td", {},
       badge(status),
       below(`to ${sink}, ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}`),

@@ -1,7 +1,7 @@
 // One operation: where it stands, its timeline as a picture and in words, and what can be done about it.
 
 import { call } from "./api.js";
-import { badge, byId, make, onPress, refill, time, words } from "./dom.js";
+import { badge, below, byId, exact, make, onPress, refill, span, words } from "./dom.js";
 import { eventRow } from "./letters.js";
 import { ask, complain, say } from "./notes.js";
 import { Poll, refresh, stop } from "./poll.js";
@@ -75,9 +75,12 @@ function setButton(name, isShown) {
   }
 }
 
-function step({ at, end, name, sign, detail }) {
+/** A row for a moment, with how long after the request it was. */
+function step({ at, name, sign, detail }, index, [begin]) {
+  const later = Date.parse(at) - Date.parse(begin.at);
+  const isSameDay = index > 0 && at.slice(0, 10) === begin.at.slice(0, 10);
   return make("tr", {},
-    make("td", {}, time(at, true), end && end !== at ? make("div", { class: "small quiet" }, "to ", time(end, true)) : null),
+    make("td", { class: isSameDay ? "same-day" : "" }, exact(at), index === 0 ? null : below(`+${span(later)}`)),
     make("th", { scope: "row" }, name),
     make("td", {}, sign ? badge(sign) : null, sign && detail ? " " : null, detail ?? null));
 }
@@ -89,9 +92,9 @@ function facts(operation) {
     ["State", operation.state],
     ["Attempts", String(operation.attempts)],
     ["Cycles", String(operation.cycles)],
-    ["Created", time(operation.created_at, true)],
-    operation.next_step_at && ["Next step", time(operation.next_step_at, true)],
-    operation.expires_at && ["Kept until", time(operation.expires_at, true)],
+    ["Created", exact(operation.created_at)],
+    operation.next_step_at && ["Next step", exact(operation.next_step_at)],
+    operation.expires_at && ["Kept until", exact(operation.expires_at)],
     operation.failure && ["Failed because", words(operation.failure)],
     error && ["Last error", `${words(error.kind)}: ${error.detail}`],
     ["Request body", `${request.body_bytes} bytes`],

@@ -4,7 +4,7 @@
 // of them, a bounded number, and goes on behind them only when asked to.
 
 import { call, pages } from "./api.js";
-import { badge, below, byId, make, refill, time, words } from "./dom.js";
+import { badge, below, byId, make, refill, shortId, time, words } from "./dom.js";
 import { Poll, refresh } from "./poll.js";
 
 const STATES = ["queued", "running", "waiting", "done", "failed", "cancelled"];
@@ -81,7 +81,7 @@ function caption(rows, { buckets, of, unreadable }) {
 function row(operation) {
   const { id, state } = operation;
   const link = make("a", { href: `#/operations/${id}`, "data-focus": id },
-    operation.operation, make("span", { class: "id" }, ` ${id}`));
+    operation.operation, " ", shortId(id));
   const why = operation.failure ?? (state === "waiting" ? operation.last_error?.kind : undefined);
   const dead = operation.events.dead;
   return make("tr", {},

@@ -31,7 +31,8 @@ function request({ created_at: at, request: { body_bytes: bytes }, key_hash: key
 
 function told({ attempt, started_at: at, ended_at: end, outcome, error, delay_ms: delay, delay_reason: set, end_reason: why }) {
   const detail = [
-    error && `${error.detail} (${words(error.kind)})`,
+    end && `after ${span(Date.parse(end) - Date.parse(at))}`,
+    error && error.detail,
     why && `no further attempt: ${words(why)}`,
   ].filter(Boolean).join("; ");
   const moments = [{ lane: "Attempts", at, end, number: attempt, name: `Attempt ${attempt}`, sign: outcome, detail }];
@@ -47,6 +48,7 @@ function told({ attempt, started_at: at, ended_at: end, outcome, error, delay_ms
 function delivery({ occurred_at: at, due_at: due, type, sink, status, attempts, last_error: error }) {
   const detail = [
     `to ${sink}`,
+    due && `next step at ${due.slice(11, 19)}`,
     attempts === 1 ? "1 attempt" : `${attempts} attempts`,
     error && error.detail,
   ].filter(Boolean).join(", ");

@@ -6,10 +6,13 @@
 import { draw, span } from "./dom.js";
 
 const LANES = ["Request", "Attempts", "Events", "Deadlines"];
-const LANE_PX = 58;
 const TOP_PX = 8;
 const AXIS_PX = 30;
 const SIDE_PX = 22;
+/** From this width on, the names of the lanes have a column of their own; else each stands above its lane. */
+const WIDE_PX = 560;
+const NAMES_PX = 84;
+const LANE_PX = { wide: 50, narrow: 64 };
 /** The least distance of two moments, so that neither covers the other. */
 const GAP_PX = 16;
 const MARK_PX = 9;
@@ -25,14 +28,21 @@ const SIGNS = {
 /** The picture of these moments. It is one image with a name; the table beside it tells the same in words. */
 export function timeline(moments, room, title) {
   const lanes = LANES.filter((lane) => moments.some((moment) => moment.lane === lane));
-  const scale = scaleOf(moments, room - 2 * SIDE_PX);
-  const width = Math.max(room, scale.width + 2 * SIDE_PX);
-  const height = TOP_PX + lanes.length * LANE_PX + AXIS_PX;
-  const x = (time) => SIDE_PX + scale.at(time);
+  const isWide = room >= WIDE_PX;
+  const left = SIDE_PX + (isWide ? NAMES_PX : 0);
+  const lanePx = isWide ? LANE_PX.wide : LANE_PX.narrow;
+  const scale = scaleOf(moments, room - left - SIDE_PX);
+  const width = Math.max(room, scale.width + left + SIDE_PX);
+  const height = TOP_PX + lanes.length * lanePx + AXIS_PX;
+  const x = (time) => left + scale.at(time);
+  const bands = lanes.map((name, index) => {
+    const bottom = TOP_PX + (index + 1) * lanePx;
+    return lane(name, moments.filter((one) => one.lane === name), { bottom, nameY: isWide ? bottom - 14 : bottom - lanePx + 14 }, width, x);
+  });
   return draw("svg",
     { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}. The table below tells the same.` },
     ...axis(scale, x, height),
-    ...lanes.map((name, index) => lane(name, moments.filter((one) => one.lane === name), TOP_PX + index * LANE_PX, width, x)));
+    ...bands);
 }
 
 /** Where each time is. */
@@ -70,20 +80,20 @@ function axis({ sorted, at }, x, height) {
   return shapes;
 }
 
-function lane(name, moments, top, width, x) {
-  const y = top + 38;
+function lane(name, moments, { bottom, nameY }, width, x) {
+  const y = bottom - 18;
   const words = new Room(width);
   const waits = moments.filter(({ wait }) => wait);
   const marks = moments.filter(({ wait }) => !wait);
   return draw("g", {},
-    draw("line", { class: "lane", x1: 0, x2: width, y1: top + LANE_PX, y2: top + LANE_PX }),
-    draw("text", { class: "lane-name", x: 2, y: top + 13 }, name),
-    ...waits.map((moment) => pause(moment, y, x, words)),
+    draw("line", { class: "lane", x1: 0, x2: width, y1: bottom, y2: bottom }),
+    draw("text", { class: "lane-name", x: 2, y: nameY }, name),
+    ...waits.map((moment) => pause(moment, y, x)),
     ...marks.map((moment) => mark(moment, y, x, words)));
 }
 
 /** A wait between two attempts, with its length if there is room. */
-function pause({ at, end, name, detail, wait }, y, x, words) {
+function pause({ at, end, name, detail, wait }, y, x) {
   const [from, to] = [x(at) + MARK_PX, x(end)];
   const half = (wait.length * LETTER_PX) / 2;
   const hasRoom = to - from > 2 * half + MARK_PX;
@@ -111,7 +121,7 @@ function mark({ lane: kind, at, end, name, number, sign, detail }, y, x, words) 
   const word = number === undefined ? name.replace("Event ", "") : `#${number}`;
   const place = words.take(left, word.length * LETTER_PX);
   if (place !== null) {
-    shapes.push(draw("text", { class: "word", x: place, y: y - 15 }, word));
+    shapes.push(draw("text", { class: "word", x: place, y: y - 14 }, word));
   }
   return draw("g", { class: "mark", "data-word": sign ?? kind }, title, ...shapes);
 }
