@@ -41,9 +41,17 @@ export function ask(title, text, yes) {
   byId("ask-text").textContent = text;
   byId("ask-yes").textContent = yes;
   dialog.returnValue = "";
+  const opener = document.activeElement;
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    const answer = () => {
+      // The browser gives the focus back, unless another element has taken the place of the one that had it.
+      if (!opener.isConnected && opener.dataset.focus !== undefined) {
+        document.querySelector(`[data-focus="${CSS.escape(opener.dataset.focus)}"]`)?.focus();
+      }
+      resolve(dialog.returnValue === "yes");
+    };
+    dialog.addEventListener("close", answer, { once: true });
   });
 }
 

@@ -96,7 +96,7 @@ function facts(operation) {
     operation.next_step_at && ["Next step", exact(operation.next_step_at)],
     operation.expires_at && ["Kept until", exact(operation.expires_at)],
     operation.failure && ["Failed because", words(operation.failure)],
-    error && ["Last error", `${words(error.kind)}: ${error.detail}`],
+    error && ["Last error", error.detail],
     ["Request body", `${request.body_bytes} bytes`],
     result && ["Response", `${result.status}, ${result.body_bytes} bytes${result.is_body_kept ? "" : ", too large to keep"}`],
     ["Key for the upstream", code(operation.upstream_key)],

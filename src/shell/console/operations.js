@@ -82,7 +82,7 @@ function row(operation) {
   const { id, state } = operation;
   const link = make("a", { href: `#/operations/${id}`, "data-focus": id },
     operation.operation, " ", shortId(id));
-  const why = operation.failure ?? (state === "waiting" ? operation.last_error?.kind : undefined);
+  const why = operation.failure ?? (state === "waiting" ? operation.last_error?.detail : undefined);
   const dead = operation.events.dead;
   return make("tr", {},
     make("th", { scope: "row" }, link),

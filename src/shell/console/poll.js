@@ -51,20 +51,20 @@ export class Poll {
     const began = performance.now();
     try {
       const isNew = await this.#work(signal);
-      this.#wait = isNew ? WAIT_MS_MIN : this.#wait * 1.5;
-      sayStale("");
-    } catch (error) {
       if (signal.aborted) {
         return;
       }
-      if (this.#refused(error)) {
+      this.#wait = isNew ? WAIT_MS_MIN : this.#wait * 1.5;
+      sayStale("");
+    } catch (error) {
+      if (signal.aborted || this.#refused(error)) {
         return;
       }
       this.#wait *= 2;
       sayStale(`${error.message} What is shown may be out of date; the page asks again by itself.`);
     }
     const took = (performance.now() - began) * WAIT_PER_CALL;
-    this.#wait = Math.min(Math.max(this.#wait, took), WAIT_MS_MAX);
+    this.#wait = Math.max(Math.min(this.#wait, WAIT_MS_MAX), took);
     this.#again();
   }
 

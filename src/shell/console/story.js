@@ -3,6 +3,11 @@
 
 import { span, words } from "./dom.js";
 
+/** Deadlines, as people call them. */
+const DEADLINES = {
+  start: "Start", retry: "Next attempt", lease_end: "End of lease", attempt_timeout: "Time-out", total_deadline: "Total deadline",
+  expiry: "Expiry",
+};
 /** What is told of an attempt's wait, by what set it. */
 const WAITS = { backoff: "by our own backoff", server_hint: "as long as the upstream asked for" };
 
@@ -14,7 +19,7 @@ export function story(operation) {
     moments.push(...told(attempt));
   }
   for (const { name, at, reason } of operation.deadlines) {
-    moments.push({ lane: "Deadlines", at, name: words(name), detail: reason });
+    moments.push({ lane: "Deadlines", at, name: DEADLINES[name] ?? words(name), detail: reason });
   }
   for (const event of operation.deliveries) {
     moments.push(delivery(event));

@@ -89,6 +89,9 @@ impl Browser {
                 .is_ok_and(|answer| answer.status == 200)
         });
         browser.session = browser.new_session();
+        // Away from the page that it starts with, and from what that has asked for.
+        browser.open("about:blank");
+        drop(browser.requests());
         browser
     }
 
@@ -242,11 +245,13 @@ impl Browser {
         self.command("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Writes what is on the screen to a file, as PNG.
+    /// Writes what is on the screen to a file, as PNG. The mouse points at nothing then.
     ///
     /// # Panics
     /// When it cannot be written.
     pub fn photograph(&self, file: &Path) {
+        let away = json!({ "type": "mouseMoved", "x": 0, "y": 0 });
+        self.command("Input.dispatchMouseEvent", &away);
         let taken = self.command("Page.captureScreenshot", &json!({}));
         let picture = taken["data"].as_str().expect("a picture in base64");
         let picture = BASE64_STANDARD.decode(picture).expect("base64");

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{build, debian, process, python};
+use crate::{axe, build, debian, process, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -57,9 +58,15 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
         host_tests.env("REPRISE_GUEST_WASM", guest);
     }
-    steps.check("redis-server", || ensure_redis(workspace))?;
+    steps.check("redis-server", || {
+        let why = "the end-to-end tests start a Redis of their own";
+        ensure_program(workspace, "redis-server", &["redis-server"], why)
+    })?;
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
+    steps.check("browser", || ensure_browser(workspace))?;
+    let axe = steps.check("axe-core", || axe::ensure(workspace))?;
+    host_tests.env("REPRISE_AXE", axe);
     steps.run("host and end-to-end tests", host_tests)?;
     // Last, so that a log ends in what a test runner says of its tests.
     steps.run("tests of these commands", cargo("test --package xtask"))
@@ -98,24 +105,34 @@ fn wasm_lints(
     clippy
 }
 
-/// The end-to-end tests start a Redis of their own, which only takes the program.
-fn ensure_redis(workspace: &Workspace) -> Result<()> {
+/// The end-to-end tests start a browser of their own, which takes the program that drives it: the one on the PATH, or
+/// what the environment names.
+fn ensure_browser(workspace: &Workspace) -> Result<()> {
+    let program = env::var("REPRISE_CHROMEDRIVER").unwrap_or_else(|_| "chromedriver".to_owned());
+    let why = "the end-to-end tests look at a page in a browser";
+    ensure_program(workspace, &program, &["chromium", "chromium-driver"], why)
+}
+
+/// Makes sure that a program starts, which these packages of Debian have.
+fn ensure_program(
+    workspace: &Workspace,
+    program: &str,
+    packages: &[&str],
+    why: &str,
+) -> Result<()> {
     let is_there = || {
-        let mut command = workspace.command("redis-server");
+        let mut command = workspace.command(program);
         command.arg("--version");
         process::answer(command)
     };
     if is_there().is_none() {
         if !debian::is_here() {
-            bail!("the end-to-end tests need redis-server on the PATH");
+            bail!("{program} is not on the PATH: {why}");
         }
-        debian::ensure(
-            workspace,
-            &["redis-server"],
-            "the end-to-end tests start a Redis of their own",
-        )?;
+        debian::ensure(workspace, packages, why)?;
     }
-    let version = is_there().context("redis-server is installed, but does not start")?;
+    let version =
+        is_there().with_context(|| format!("{program} is installed, but does not start"))?;
     eprintln!("{}", version.trim_end());
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! Messages about progress go to the standard error, results to the standard output.
 
 mod args;
+mod axe;
 mod build;
 mod checks;
 mod debian;
@@ -51,6 +52,10 @@ fn run() -> anyhow::Result<()> {
         Task::Imports { bless } => build::imports(&workspace, bless),
         Task::Python => {
             println!("{}", python::ensure(&workspace)?.display());
+            Ok(())
+        }
+        Task::Axe => {
+            println!("{}", axe::ensure(&workspace)?.display());
             Ok(())
         }
         Task::Test { quick } => checks::test(&workspace, quick),

@@ -9,17 +9,18 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const SIZES: [(&str, u32, u32); 2] = [("desk", 1_200, 900), ("phone", 360, 780)];
+const SIZES: [(&str, u32, u32); 2] = [("desk", 1_080, 720), ("phone", 360, 780)];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
 #[test]
 fn every_view_is_accessible_in_both_schemes_and_fits_a_phone() {
-    let setting = Setting::start("order.created", "tasks");
+    let setting = Setting::start("order.created");
     let browser = &setting.browser;
     setting.switch(true);
     assert_eq!(setting.charge("done").status, 201);
     assert_eq!(setting.client.task("hello", None).status, 201);
     assert_eq!(setting.order("taken").status, 201);
+    setting.await_events(1);
     setting.switch(false);
     assert_eq!(setting.charge("failed").status, 202);
     assert_eq!(setting.order("refused").status, 201);

@@ -8,7 +8,7 @@ const PRESSES_MAX: u32 = 40;
 
 #[test]
 fn the_keyboard_alone_is_enough() {
-    let setting = Setting::start("order.created", "tasks");
+    let setting = Setting::start("order.created");
     let browser = &setting.browser;
     assert_eq!(setting.charge("first").status, 202);
     setting.await_operations("state=failed", 1);

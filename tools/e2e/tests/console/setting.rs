@@ -24,9 +24,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Starts a service whose payment API and receiver are down. Orders tell of an event of this type, and tasks are an
-    /// operation of this name.
-    pub fn start(event: &str, tasks: &str) -> Self {
+    /// Starts a service whose payment API and receiver are down. Orders tell of an event of this type.
+    pub fn start(event: &str) -> Self {
         let is_up = Arc::new(AtomicBool::new(false));
         let (payments, receiver) = (payments(&is_up), receiver(&is_up));
         let options = Options::default()
@@ -35,10 +34,10 @@ impl Setting {
             .variable("events_host", &receiver.url())
             .variable("events_path", "/hook")
             .edit("type = \"order.created\"", &format!("type = \"{event}\""))
-            .edit("name = \"tasks\"", &format!("name = \"{tasks}\""))
+            .edit("max_attempts = 4", "max_attempts = 2")
             .edit(
-                "max_attempts = 4\nbackoff = { kind = \"full_jitter\", base = \"1s\", cap = \"1m\", floor = \"100ms\" }",
-                "max_attempts = 2\nbackoff = { kind = \"constant\", delay = \"300ms\" }",
+                "{ kind = \"full_jitter\", base = \"1s\", cap = \"1m\", floor = \"100ms\" }",
+                "{ kind = \"constant\", delay = \"300ms\" }",
             )
             .edit("retry_after_cap = \"5m\"", "retry_after_cap = \"2h\"")
             .edit("total_deadline = \"10m\"", "total_deadline = \"3h\"")
@@ -109,6 +108,13 @@ impl Setting {
                 page["dead_letters"].as_array().map(Vec::len) == Some(count)
             },
         );
+    }
+
+    /// Waits until the receiver was sent so many events.
+    pub fn await_events(&self, count: usize) {
+        wait_until(&format!("{count} events"), Duration::from_secs(20), || {
+            self.receiver.seen().len() == count
+        });
     }
 
     fn operators(&self, path: &str, query: &str) -> Value {
