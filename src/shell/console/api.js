@@ -1,6 +1,7 @@
 // The operators' API: one call at a time, with the token, which lives in this variable and nowhere else.
 //
-// A variable of a module is out of reach for whatever else is served from this origin; the browser's storage would not be.
+// A variable of a module is out of reach for whatever else is served from this origin; the browser's storage would not
+// be.
 
 let token = "";
 

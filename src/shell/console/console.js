@@ -102,7 +102,8 @@ onPress(byId("tick"), complain, async () => {
     [done.failed, "failed"],
   ];
   const told = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  say(`Tick: ${told.length === 0 ? "nothing to do" : told.join(", ")}. The next one is of use in ${span(done.come_back_ms)}.`);
+  const what = told.length === 0 ? "nothing to do" : told.join(", ");
+  say(`Tick: ${what}. The next one is of use in ${span(done.come_back_ms)}.`);
   refresh();
 });
 

@@ -81,7 +81,11 @@ export function time(text, digits = "00:00:00".length) {
 export const exact = (text) => time(text, "00:00:00.000".length);
 
 /** The id of a record. Where there is little room, only its end is shown, which no other record shares. */
-export const shortId = (id) => make("span", { class: "id" }, make("span", { class: "wide" }, id.slice(0, 24)), id.slice(24));
+export const shortId = (id) =>
+  make("span", { class: "id" }, make("span", { class: "wide" }, id.slice(0, 24)), id.slice(24));
+
+/** So many of something, in words. */
+export const many = (count, one, more = `${one}s`) => (count === 1 ? `1 ${one}` : `${count} ${more}`);
 
 /** A span of time in words, rounded to what matters. */
 export function span(ms) {

@@ -1,7 +1,7 @@
 // Events and dead letters: rows of them, and what can be done about those that were given up.
 
 import { call } from "./api.js";
-import { badge, below, byId, make, onPress, refill, shortId, time } from "./dom.js";
+import { badge, below, byId, make, many, onPress, refill, shortId, time } from "./dom.js";
 import { ask, complain, say } from "./notes.js";
 import { Poll, refresh } from "./poll.js";
 
@@ -30,7 +30,7 @@ async function list(signal) {
   kept = now;
   found.sort((one, other) => (other.occurred_at ?? "").localeCompare(one.occurred_at ?? ""));
   refill(byId("letters"), ...found.map(eventRow));
-  const some = found.length === 0 ? "No dead letter" : found.length === 1 ? "1 dead letter" : `${found.length} dead letters`;
+  const some = found.length === 0 ? "No dead letter" : many(found.length, "dead letter");
   byId("letters-listed").textContent = next === null && trail.length === 1 ? some : `${some} in this part of the store`;
   byId("letters-back").hidden = trail.length === 1;
   byId("letters-on").hidden = next === null;
@@ -48,7 +48,7 @@ export function eventRow(letter) {
         letter.operation, " ", shortId(letter.event_id)))),
     make("td", {},
       badge(status),
-      below(`to ${sink}, ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}`),
+      below(`to ${sink}, ${many(attempts, "attempt")}`),
       error ? below(error.detail) : null,
       letter.due_at ? below("next step ", time(letter.due_at)) : null,
       letter.expires_at ? below("kept until ", time(letter.expires_at)) : null),
@@ -59,8 +59,8 @@ export function eventRow(letter) {
 function decisions({ record, seq, type, event_id: id, sink }, name) {
   const path = `/-/dead-letters/${record}/${seq}`;
   const button = (verb, kind, act) => {
-    const attributes = { type: "button", class: kind, "aria-label": `${verb} ${type} ${id}`, "data-focus": `${verb} ${name}` };
-    return onPress(make("button", attributes, verb), complain, act);
+    const attributes = { type: "button", class: kind, "aria-label": `${verb} ${type} ${id}` };
+    return onPress(make("button", { ...attributes, "data-focus": `${verb} ${name}` }, verb), complain, act);
   };
   const replay = button("Replay", "", async () => {
     const told = await call("POST", `${path}/replay`);

@@ -1,7 +1,7 @@
 // One operation: where it stands, its timeline as a picture and in words, and what can be done about it.
 
 import { call } from "./api.js";
-import { badge, below, byId, exact, make, onPress, refill, span, words } from "./dom.js";
+import { badge, below, byId, exact, make, many, onPress, refill, span, words } from "./dom.js";
 import { eventRow } from "./letters.js";
 import { ask, complain, say } from "./notes.js";
 import { Poll, refresh, stop } from "./poll.js";
@@ -98,7 +98,7 @@ function facts(operation) {
     operation.failure && ["Failed because", words(operation.failure)],
     error && ["Last error", error.detail],
     ["Request body", `${request.body_bytes} bytes`],
-    result && ["Response", `${result.status}, ${result.body_bytes} bytes${result.is_body_kept ? "" : ", too large to keep"}`],
+    result && ["Response", `${result.status}, ${result.body_bytes} bytes${result.is_body_kept ? "" : ", not kept"}`],
     ["Key for the upstream", code(operation.upstream_key)],
     ["Trace", code(operation.trace_id)],
     ["Hash of the key", operation.key_hash === null ? "none: it came without a key" : code(operation.key_hash)],
@@ -141,7 +141,7 @@ async function tell(what, doing) {
     show(told);
     refresh();
   }
-  say(`The operation is ${told.state} after ${told.attempts === 1 ? "1 attempt" : `${told.attempts} attempts`}.`);
+  say(`The operation is ${told.state} after ${many(told.attempts, "attempt")}.`);
 }
 
 onPress(byId("retry"), complain, () => tell("retry", "An attempt is under way."));

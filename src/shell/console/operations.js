@@ -1,10 +1,10 @@
 // All operations: how many there are in each state, and a list of those that match.
 //
-// The API's pages come in the order of its store and may be empty before the last one, so the list is filled from several
-// of them, a bounded number, and goes on behind them only when asked to.
+// The API's pages come in the order of its store and may be empty before the last one, so the list is filled from
+// several of them, a bounded number, and goes on behind them only when asked to.
 
 import { call, pages } from "./api.js";
-import { badge, below, byId, make, refill, shortId, time, words } from "./dom.js";
+import { badge, below, byId, make, many, refill, shortId, time, words } from "./dom.js";
 import { Poll, refresh } from "./poll.js";
 
 const STATES = ["queued", "running", "waiting", "done", "failed", "cancelled"];
@@ -72,7 +72,7 @@ async function list(signal) {
 }
 
 function caption(rows, { buckets, of, unreadable }) {
-  const some = rows === 0 ? "No operation matches" : rows === 1 ? "1 operation" : `${rows} operations, newest first`;
+  const some = rows === 0 ? "No operation matches" : many(rows, "operation", "operations, newest first");
   const part = next === null && trail.length === 1 ? "" : ` in this part of the store (${buckets} of ${of} buckets)`;
   const bad = unreadable === 0 ? "" : `; ${unreadable} could not be read`;
   return `${some}${part}${bad}`;
@@ -88,7 +88,7 @@ function row(operation) {
     make("th", { scope: "row" }, link),
     make("td", {}, badge(state),
       why ? below(words(why)) : null,
-      dead > 0 ? below(dead === 1 ? "1 dead letter" : `${dead} dead letters`) : null),
+      dead > 0 ? below(many(dead, "dead letter")) : null),
     make("td", { class: "wide number" }, String(operation.attempts)),
     make("td", {}, time(operation.created_at)),
     make("td", { class: "wide" }, time(operation.next_step_at ?? operation.expires_at)));

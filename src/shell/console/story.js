@@ -1,13 +1,18 @@
-// The story of an operation: what happened and what is still to come, in order of time. The picture and the table tell the
-// same one.
+// The story of an operation: what happened and what is still to come, in order of time. The picture and the table tell
+// the same one.
 
-import { span, words } from "./dom.js";
+import { many, span, words } from "./dom.js";
 
 /** Deadlines, as people call them. */
 const DEADLINES = {
-  start: "Start", retry: "Next attempt", lease_end: "End of lease", attempt_timeout: "Time-out", total_deadline: "Total deadline",
+  start: "Start",
+  retry: "Next attempt",
+  lease_end: "End of lease",
+  attempt_timeout: "Time-out",
+  total_deadline: "Total deadline",
   expiry: "Expiry",
 };
+
 /** What is told of an attempt's wait, by what set it. */
 const WAITS = { backoff: "by our own backoff", server_hint: "as long as the upstream asked for" };
 
@@ -34,18 +39,19 @@ function request({ created_at: at, request: { body_bytes: bytes }, key_hash: key
   return { lane: "Request", at, name: "Client’s request", detail };
 }
 
-function told({ attempt, started_at: at, ended_at: end, outcome, error, delay_ms: delay, delay_reason: set, end_reason: why }) {
+function told({ attempt, started_at: at, ended_at: end, outcome: sign, error, ...after }) {
+  const { delay_ms: delay, delay_reason: set, end_reason: why } = after;
   const detail = [
     end && `after ${span(Date.parse(end) - Date.parse(at))}`,
     error && error.detail,
     why && `no further attempt: ${words(why)}`,
   ].filter(Boolean).join("; ");
-  const moments = [{ lane: "Attempts", at, end, number: attempt, name: `Attempt ${attempt}`, sign: outcome, detail }];
+  const moments = [{ lane: "Attempts", at, end, number: attempt, name: `Attempt ${attempt}`, sign, detail }];
   if (delay !== undefined && end !== undefined) {
     const over = new Date(Date.parse(end) + delay).toISOString();
-    moments.push({
-      lane: "Attempts", at: end, end: over, wait: span(delay), name: "Wait", detail: `${span(delay)}, ${WAITS[set] ?? "by the policy"}`,
-    });
+    const wait = span(delay);
+    const detail = `${wait}, ${WAITS[set] ?? "by the policy"}`;
+    moments.push({ lane: "Attempts", at: end, end: over, wait, name: "Wait", detail });
   }
   return moments;
 }
@@ -54,7 +60,7 @@ function delivery({ occurred_at: at, due_at: due, type, sink, status, attempts, 
   const detail = [
     `to ${sink}`,
     due && `next step at ${due.slice(11, 19)}`,
-    attempts === 1 ? "1 attempt" : `${attempts} attempts`,
+    many(attempts, "attempt"),
     error && error.detail,
   ].filter(Boolean).join(", ");
   return { lane: "Events", at, end: due, name: `Event ${type}`, sign: status, detail };

@@ -1,7 +1,7 @@
 // The picture of a story: a lane for each kind of moment, time from left to right.
 //
-// Attempts take milliseconds, waits seconds, and a record is kept for a day: to scale, only the last would be seen. So the
-// distance between two moments grows with the logarithm of the time between them.
+// Attempts take milliseconds, waits seconds, and a record is kept for a day: to scale, only the last would be seen. So
+// the distance between two moments grows with the logarithm of the time between them.
 
 import { draw, span } from "./dom.js";
 
@@ -21,8 +21,17 @@ const LETTER_PX = 6.4;
 
 /** What an outcome looks like beside its colour. */
 const SIGNS = {
-  succeeded: "✓", delivered: "✓", failed: "✕", dead: "✕", retrying: "↻", lost: "?", abandoned: "–", dropped: "–",
-  running: "…", pending: "…", delivering: "…",
+  succeeded: "✓",
+  delivered: "✓",
+  failed: "✕",
+  dead: "✕",
+  retrying: "↻",
+  lost: "?",
+  abandoned: "–",
+  dropped: "–",
+  running: "…",
+  pending: "…",
+  delivering: "…",
 };
 
 /** The picture of these moments. It is one image with a name; the table beside it tells the same in words. */
@@ -37,10 +46,11 @@ export function timeline(moments, room, title) {
   const x = (time) => left + scale.at(time);
   const bands = lanes.map((name, index) => {
     const bottom = TOP_PX + (index + 1) * lanePx;
-    return lane(name, moments.filter((one) => one.lane === name), { bottom, nameY: isWide ? bottom - 14 : bottom - lanePx + 14 }, width, x);
+    const nameY = isWide ? bottom - 14 : bottom - lanePx + 14;
+    return lane(name, moments.filter((one) => one.lane === name), { bottom, nameY }, width, x);
   });
-  return draw("svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}. The table below tells the same.` },
+  const label = `${title}. The table below tells the same.`;
+  return draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
     ...axis(scale, x, height),
     ...bands);
 }
@@ -97,10 +107,11 @@ function pause({ at, end, name, detail, wait }, y, x) {
   const [from, to] = [x(at) + MARK_PX, x(end)];
   const half = (wait.length * LETTER_PX) / 2;
   const hasRoom = to - from > 2 * half + MARK_PX;
+  const middle = { x: (from + to - MARK_PX) / 2, y: y - 6, "text-anchor": "middle" };
   return draw("g", {},
     draw("title", {}, `${name}: ${detail}`),
     draw("line", { class: "wait", x1: from, x2: to, y1: y, y2: y }),
-    hasRoom ? draw("text", { class: "tick", x: (from + to - MARK_PX) / 2, y: y - 6, "text-anchor": "middle" }, wait) : null);
+    hasRoom ? draw("text", { class: "tick", ...middle }, wait) : null);
 }
 
 /** A moment: a bar for what took time, and a sign in a disc, or a flag for a deadline. */
