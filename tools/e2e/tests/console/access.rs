@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 const SIZES: [(&str, u32, u32); 2] = [("desk", 1_080, 720), ("phone", 360, 780)];
 const SCHEMES: [&str; 2] = ["light", "dark"];
+/// Other widths that nothing may be wider than. 320 is what a page on a desk has when it is enlarged four times.
+const WIDTHS: [u32; 6] = [320, 414, 640, 705, 929, 1_000];
 
 #[test]
 fn every_view_is_accessible_in_both_schemes_and_fits_a_phone() {
@@ -75,13 +77,16 @@ fn every_view_is_accessible_in_both_schemes_and_fits_a_phone() {
 
 /// Looks at what is on the screen in each scheme and size. It ends on a desk.
 fn look(browser: &Browser, view: &str, pictures: &Path) {
+    for width in WIDTHS {
+        browser.resize(width, 800);
+        assert_fits(browser, width, view);
+    }
     for (size, width, height) in SIZES.iter().rev() {
         browser.resize(*width, *height);
         for scheme in SCHEMES {
             browser.prefer(scheme);
             let place = format!("{view}, {scheme}, on a {size}");
-            let wide = browser.run("return document.documentElement.scrollWidth", &[]);
-            assert_eq!(wide, *width, "{place} is wider than the screen");
+            assert_fits(browser, *width, &place);
             let found = browser.run_async(
                 "const done = arguments[arguments.length - 1];
                  const told = ({ id, impact, nodes }) =>
@@ -99,6 +104,14 @@ fn look(browser: &Browser, view: &str, pictures: &Path) {
             browser.photograph(&pictures.join(format!("{view}-{scheme}-{size}.png")));
         }
     }
+}
+
+fn assert_fits(browser: &Browser, width: u32, place: &str) {
+    let script = "const out = [...document.querySelectorAll('body *')].filter((one) =>
+             one.getBoundingClientRect().right > innerWidth && !one.closest('#picture') && one.checkVisibility());
+         return [document.documentElement.scrollWidth, ...out.map((one) => one.outerHTML.slice(0, 60))]";
+    let found = browser.run(script, &[]);
+    assert_eq!(found, json!([width]), "{place} is wider than the screen");
 }
 
 fn pictures() -> PathBuf {
