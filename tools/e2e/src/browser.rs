@@ -1,4 +1,4 @@
-//! A browser of the test's own: Chromium without a window, driven over WebDriver, which is JSON over HTTP.
+//! A browser of the test's own: Chromium without a window, driven over `WebDriver`, which is JSON over HTTP.
 //!
 //! Only what the tests need of the protocol is here, so that no crate has to be compiled for it. Everything that is looked
 //! for is waited for: a page is never as fast as its test.
@@ -33,7 +33,7 @@ const ARGUMENTS: [&str; 10] = [
     "--hide-scrollbars",
 ];
 
-/// Keys, as WebDriver writes them.
+/// Keys, as `WebDriver` writes them.
 pub mod keys {
     /// Moves the focus on.
     pub const TAB: &str = "\u{e004}";
@@ -295,7 +295,7 @@ impl Browser {
         entries.as_array().expect("a list").clone()
     }
 
-    /// A command of the browser's own protocol, for what WebDriver does not have.
+    /// A command of the browser's own protocol, for what `WebDriver` does not have.
     fn command(&self, name: &str, parameters: &Value) -> Value {
         self.tell(
             "/goog/cdp/execute",
