@@ -8,7 +8,7 @@ const PRESSES_MAX: u32 = 40;
 
 #[test]
 fn the_keyboard_alone_is_enough() {
-    let setting = Setting::start("order.created");
+    let mut setting = Setting::start("order.created");
     let browser = &setting.browser;
     assert_eq!(setting.charge("first").status, 202);
     setting.await_operations("state=failed", 1);
@@ -57,6 +57,10 @@ fn the_keyboard_alone_is_enough() {
     );
 
     a_dialog_keeps_the_focus(&setting);
+
+    setting.end();
+    let stale = "The service cannot be reached. What is shown may be out of date";
+    setting.browser.await_text("#stale", stale);
 }
 
 fn a_dialog_keeps_the_focus(setting: &Setting) {

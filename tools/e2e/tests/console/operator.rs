@@ -27,6 +27,7 @@ fn an_operator_finds_what_failed_and_has_it_done_after_all() {
     dead_letters_are_replayed_and_dropped(&setting);
     a_waiting_charge_is_cancelled(&setting);
     markup_in_an_error_is_text(browser);
+    what_was_not_looked_at_is_told(browser);
 
     browser.click("#tick");
     browser.await_text("#told", "Tick:");
@@ -188,4 +189,27 @@ fn markup_in_an_error_is_text(browser: &Browser) {
     }
     let pictures = browser.run("return document.querySelectorAll('main img').length", &[]);
     assert_eq!(pictures, 0);
+}
+
+/// A store that is too large for one look, or so the page is told: behind each page there is another.
+fn what_was_not_looked_at_is_told(browser: &Browser) {
+    browser.run(
+        "const real = window.fetch;
+         window.fetch = async (...call) => {
+             const answer = await real(...call);
+             const text = (await answer.text()).replace('\"next\":null', '\"next\":\"/-/operations?from=0\"');
+             return new Response(text, { status: answer.status });
+         };
+         location.hash = '#/operations';",
+        &[],
+    );
+    browser.click("#filters button[type=reset]");
+    browser.await_text("#counted", "At least so many");
+    browser.await_text("[data-focus=counter-cancelled] strong", "≥ 10");
+    browser.await_text("#listed", "in this part of the store");
+    browser.click("#list-on");
+    browser.await_true(
+        "a way back",
+        "return document.querySelector('#list-back').checkVisibility()",
+    );
 }

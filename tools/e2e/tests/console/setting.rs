@@ -60,6 +60,11 @@ impl Setting {
         self.is_up.store(on, Ordering::SeqCst);
     }
 
+    /// Kills the service.
+    pub fn end(&mut self) {
+        self.host.kill();
+    }
+
     /// Where the service is.
     pub fn origin(&self) -> String {
         self.host.url()
