@@ -7,7 +7,9 @@ use super::dead_letters::{self, Fate, Letter};
 use super::idempotency_key::{self, IdempotencyKey};
 use super::problem::Problem;
 use super::query::Query;
-use super::{cors, inbox, metrics, operations, operators, overview, request, sinks, tenant};
+use super::{
+    console, cors, inbox, metrics, operations, operators, overview, request, sinks, tenant,
+};
 use crate::config::{Inbox, KeyRule, Operation};
 use crate::driver::store::Place;
 use crate::machine::{Digest, Name};
@@ -23,6 +25,8 @@ pub(super) enum Asked<'a> {
     Health,
     /// The description of the interface.
     OpenApi,
+    /// A file of the operators' page.
+    Console(console::File),
     /// What may be asked of a path, which these methods may.
     Options {
         /// The methods, as the header Allow lists them.
@@ -87,6 +91,9 @@ pub(super) fn admit<'a>(setup: &'a Setup, head: &Parts) -> Result<Asked<'a>, Pro
             return read_only(head, || Ok(Asked::Metrics));
         }
         _ => {}
+    }
+    if let Some(rest) = path.strip_prefix(console::CONSOLE_PATH) {
+        return console::ask(&setup.config, rest, head);
     }
     if let Some(rest) = path.strip_prefix(dead_letters::LETTERS_PATH) {
         operators::authorize(&setup.config, &head.headers)?;
@@ -277,6 +284,7 @@ impl Asked<'_> {
             Self::Receive(_) => inbox::EVENT_BYTES_MAX,
             Self::Health
             | Self::OpenApi
+            | Self::Console(_)
             | Self::Options { .. }
             | Self::Show(_)
             | Self::Cancel(_)
@@ -298,6 +306,7 @@ impl Asked<'_> {
             Self::Options { .. }
             | Self::Health
             | Self::OpenApi
+            | Self::Console(_)
             | Self::Submit(_)
             | Self::Show(_)
             | Self::Cancel(_)

@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
 use super::tally::{Observer, Tally};
-use super::{cors, dead_letters, inbox, metrics, operations, operators, overview, sinks};
+use super::{console, cors, dead_letters, inbox, metrics, operations, operators, overview, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
 use crate::driver::inbox::is_done_event;
@@ -36,6 +36,8 @@ pub struct Setup {
     pub config: Config,
     /// The description of the interface that is served, in YAML.
     pub openapi: String,
+    /// Reads a file of the operators' page by its name. It is read when it is asked for, which is rare.
+    pub page: fn(&str) -> Result<String, String>,
 }
 
 /// What a request asks for, or why it is refused: known from its head, before its body is read.
@@ -179,6 +181,7 @@ impl App {
                 let document = access()?.setup.openapi.clone();
                 Ok(reply::text(operators::YAML, document))
             }
+            Asked::Console(file) => console::show(file, access()?.setup.page),
             Asked::Options { allow } => Ok(options(&allow)),
             Asked::Submit(submit) => {
                 operations::submit(access()?, submit, head, body, invocation).await

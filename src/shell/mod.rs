@@ -8,6 +8,7 @@
 
 mod admission;
 pub mod app;
+mod console;
 mod cors;
 mod dead_letters;
 mod forward;

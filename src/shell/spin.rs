@@ -51,6 +51,8 @@ mod bindings {
 const CONFIG: &str = "/reprise.toml";
 /// Where the manifest mounts the description of the interface.
 const OPENAPI: &str = "/openapi.yaml";
+/// Where the manifest mounts the operators' page.
+const CONSOLE: &str = "/console";
 /// The label of the store in the manifest.
 const STORE: &str = "default";
 
@@ -213,7 +215,11 @@ async fn set_up() -> Result<Result<Setup, String>, String> {
         Ok(draft) => settle(draft).await?,
         Err(error) => Err(error.to_string()),
     };
-    Ok(config.map(|config| Setup { config, openapi }))
+    Ok(config.map(|config| Setup {
+        config,
+        openapi,
+        page: |name| mounted(&format!("{CONSOLE}/{name}")),
+    }))
 }
 
 async fn settle(draft: Draft) -> Result<Result<Config, String>, String> {

@@ -11,6 +11,8 @@ use yaml_rust2::YamlLoader;
 const OPENAPI: &str = include_str!("../../openapi.yaml");
 const METHODS: [&str; 5] = ["get", "head", "post", "delete", "options"];
 const OPEN: [&str; 2] = ["/-/healthz", "/-/openapi.yaml"];
+/// The page and its files hold no data: they are there for everybody, as long as there are operators.
+const PAGE: [&str; 2] = ["/-/console", "/-/console/{file}"];
 const NOBODY_S: &str = "01a228f7-24e1-74a5-be33-c70543c6305d";
 
 /// The operators' routes, each a method and a path, as the description has them.
@@ -28,7 +30,8 @@ fn routes() -> Vec<(String, String)> {
             let security = operation["security"].as_vec();
             let is_closed =
                 security.is_some_and(|all| all.iter().any(|one| !one["operator"].is_badvalue()));
-            let is_operators = path.starts_with("/-/") && !OPEN.contains(&path);
+            let is_open = OPEN.contains(&path) || PAGE.contains(&path);
+            let is_operators = path.starts_with("/-/") && !is_open;
             assert_eq!(
                 is_closed, is_operators,
                 "{method} {path} says whether it needs the token"
@@ -110,7 +113,9 @@ fn each_route_of_the_description_is_closed_to_whoever_has_not_the_token() {
 fn without_a_token_there_is_no_such_route() {
     let service = service("");
     let nothing = |method: &str| told(service.send(method, "/nothing", &[], b""), method);
-    for (method, path) in routes() {
+    let page = PAGE.map(|path| path.replace("{file}", "console.js"));
+    let page = page.into_iter().map(|path| ("GET".to_owned(), path));
+    for (method, path) in routes().into_iter().chain(page) {
         let target = path.replace("{id}", NOBODY_S).replace("{seq}", "0");
         for headers in [
             &[][..],

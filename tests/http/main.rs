@@ -16,6 +16,7 @@ mod support;
 
 mod changes;
 mod closed;
+mod console;
 mod faults;
 mod forwarding;
 mod metrics;

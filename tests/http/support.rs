@@ -222,6 +222,7 @@ impl Service {
         let setup = Setup {
             config: settled(config),
             openapi: "openapi: 3.1.0\n".to_owned(),
+            page: |name| Ok(format!("the file {name}")),
         };
         Rc::new(Self {
             app: App::new(Ok(setup)),

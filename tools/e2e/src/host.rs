@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
+/// The folder of the operators' page, which the manifest mounts.
+const PAGE: &str = "src/shell/console";
+
 /// How a host is started.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -108,6 +111,13 @@ impl Options {
         write("spin.toml", &text);
         write("reprise.toml", &config);
         write("openapi.yaml", &read("openapi.yaml"));
+        let page = copy.join(PAGE);
+        fs::create_dir_all(&page).expect("the state's folder can be written to");
+        for file in fs::read_dir(root.join(PAGE)).expect("the operators' page is here") {
+            let file = file.expect("the operators' page can be read");
+            fs::copy(file.path(), page.join(file.file_name()))
+                .expect("the state's folder can be written to");
+        }
         copy
     }
 }

@@ -1,8 +1,10 @@
 //! What the end-to-end tests stand on: real processes on loopback, and a client that speaks HTTP to them.
 //!
 //! `cargo xtask test` builds the component and the host, and names them in `REPRISE_HOST` and `REPRISE_MANIFEST`. Without
-//! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, which has no default.
+//! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, and the checker of pages
+//! in `REPRISE_AXE`; these have no default. A browser's driver is on the PATH, or what `REPRISE_CHROMEDRIVER` names.
 
+mod browser;
 mod client;
 pub mod fill;
 mod front;
@@ -12,6 +14,7 @@ mod python;
 mod redis;
 mod upstream;
 
+pub use browser::{Browser, keys};
 pub use client::{Answer, Client};
 pub use front::Front;
 pub use host::{Host, Options};

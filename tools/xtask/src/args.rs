@@ -38,6 +38,9 @@ The development commands of Reprise.
   cargo xtask python
       Installs the Python programs of the end-to-end tests in the target directory, and prints where their Python is:
       `REPRISE_PYTHON=$(cargo xtask python) cargo test --profile host --package reprise-e2e --test openapi`.
+  cargo xtask axe
+      Installs the accessibility checker of the end-to-end tests in the target directory, and prints where it is:
+      `REPRISE_AXE=$(cargo xtask axe) cargo test --profile host --package reprise-e2e --test console`.
   cargo xtask help
 ";
 
@@ -71,6 +74,8 @@ pub(crate) enum Task {
     Bench(BenchOptions),
     /// Install the Python programs of the end-to-end tests.
     Python,
+    /// Install the accessibility checker of the end-to-end tests.
+    Axe,
     /// Run the checks.
     Test {
         /// Only those that need neither wasm nor wasmtime.
@@ -159,6 +164,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
         "bench" => Ok(Task::Bench(bench(known_after_name))),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
+        "axe" => flag(&mut parser, None).map(|_| Task::Axe),
         "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
@@ -277,6 +283,7 @@ mod tests {
         assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
         assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
         assert_eq!(parsed("python"), Ok(Task::Python));
+        assert_eq!(parsed("axe"), Ok(Task::Axe));
         assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
         assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
         assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,10 +10,13 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{bench, build, debian, demo, process, python};
+use crate::{axe, bench, build, debian, demo, process, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
+
+/// What reads metrics as Prometheus does.
+const PROMTOOL: &str = "promtool";
 
 /// Runs the checks and prints a summary of them, whichever way they end.
 pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<()> {
@@ -58,11 +62,20 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
         host_tests.env("REPRISE_GUEST_WASM", guest);
     }
-    steps.check("redis-server", || ensure_redis(workspace))?;
-    let promtool = steps.check("promtool", || ensure_promtool(workspace))?;
-    host_tests.env("REPRISE_PROMTOOL", promtool);
+    steps.check("redis-server", || {
+        let why = "the end-to-end tests start a Redis of their own";
+        ensure_program(workspace, "redis-server", &["redis-server"], why)
+    })?;
+    steps.check("promtool", || {
+        let why = "the end-to-end tests have Prometheus' own tool read the metrics";
+        ensure_program(workspace, PROMTOOL, &["prometheus"], why)
+    })?;
+    host_tests.env("REPRISE_PROMTOOL", PROMTOOL);
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
+    steps.check("browser", || ensure_browser(workspace))?;
+    let axe = steps.check("axe-core", || axe::ensure(workspace))?;
+    host_tests.env("REPRISE_AXE", axe);
     steps.run("host and end-to-end tests", host_tests)?;
     let program = build::host_program(workspace);
     steps.check("demo", || {
@@ -110,49 +123,36 @@ fn wasm_lints(
     clippy
 }
 
-/// The end-to-end tests start a Redis of their own, which only takes the program.
-fn ensure_redis(workspace: &Workspace) -> Result<()> {
-    let is_there = || {
-        let mut command = workspace.command("redis-server");
-        command.arg("--version");
-        process::answer(command)
-    };
-    if is_there().is_none() {
-        if !debian::is_here() {
-            bail!("the end-to-end tests need redis-server on the PATH");
-        }
-        debian::ensure(
-            workspace,
-            &["redis-server"],
-            "the end-to-end tests start a Redis of their own",
-        )?;
-    }
-    let version = is_there().context("redis-server is installed, but does not start")?;
-    eprintln!("{}", version.trim_end());
-    Ok(())
+/// The end-to-end tests start a browser of their own, which takes the program that drives it: the one on the PATH, or
+/// what the environment names.
+fn ensure_browser(workspace: &Workspace) -> Result<()> {
+    let program = env::var("REPRISE_CHROMEDRIVER").unwrap_or_else(|_| "chromedriver".to_owned());
+    let why = "the end-to-end tests look at a page in a browser";
+    ensure_program(workspace, &program, &["chromium", "chromium-driver"], why)
 }
 
-/// The end-to-end tests have the metrics read by Prometheus' own tool, which only takes the program.
-fn ensure_promtool(workspace: &Workspace) -> Result<&'static str> {
-    const PROMTOOL: &str = "promtool";
+/// Makes sure that a program starts, which these packages of Debian have.
+fn ensure_program(
+    workspace: &Workspace,
+    program: &str,
+    packages: &[&str],
+    why: &str,
+) -> Result<()> {
     let is_there = || {
-        let mut command = workspace.command(PROMTOOL);
+        let mut command = workspace.command(program);
         command.arg("--version");
         process::answer(command)
     };
     if is_there().is_none() {
         if !debian::is_here() {
-            bail!("the end-to-end tests need promtool, which comes with Prometheus, on the PATH");
+            bail!("{program} is not on the PATH: {why}");
         }
-        debian::ensure(
-            workspace,
-            &["prometheus"],
-            "the end-to-end tests have its promtool read the metrics",
-        )?;
+        debian::ensure(workspace, packages, why)?;
     }
-    let version = is_there().context("prometheus is installed, but promtool does not start")?;
-    eprintln!("{}", version.lines().next().unwrap_or_default());
-    Ok(PROMTOOL)
+    let version =
+        is_there().with_context(|| format!("{program} is installed, but does not start"))?;
+    eprintln!("{}", version.trim_end());
+    Ok(())
 }
 
 /// The checks that have run, each with its time.

@@ -7,6 +7,7 @@
 //! Messages about progress go to the standard error, results to the standard output.
 
 mod args;
+mod axe;
 mod bench;
 mod build;
 mod checks;
@@ -62,6 +63,10 @@ fn run() -> anyhow::Result<()> {
         Task::Bench(options) => bench::bench(&workspace, &options),
         Task::Python => {
             println!("{}", python::ensure(&workspace)?.display());
+            Ok(())
+        }
+        Task::Axe => {
+            println!("{}", axe::ensure(&workspace)?.display());
             Ok(())
         }
         Task::Test { quick } => checks::test(&workspace, quick),
