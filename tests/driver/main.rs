@@ -30,3 +30,4 @@ mod simulation;
 mod ticks;
 mod turns;
 mod upstream;
+mod worn;

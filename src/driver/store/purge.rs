@@ -6,6 +6,7 @@ use super::word::{WordSwap, bucket_key};
 use super::{Node, Pointer, Store, StoreError, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
+use crate::driver::ration::TICK_SWAPS;
 use std::ops::AddAssign;
 
 /// The shared number that says which bucket the walk visits next.
@@ -98,6 +99,24 @@ impl<K: Kv> Store<K> {
         Ok(Buckets { first, count })
     }
 
+    /// Gives buckets back that were taken and not gone through as they should, for whoever takes the next ones; unless
+    /// somebody has done so meanwhile. One write.
+    pub async fn return_buckets(
+        &self,
+        buckets: Buckets,
+        entropy: &mut Entropy,
+    ) -> Result<(), StoreError> {
+        let next = (buckets.first + buckets.count) % self.layout.buckets();
+        self.change_shared(CURSOR_NAME, |cursor| {
+            let first = Cursor {
+                next: buckets.first,
+                nonce: entropy.next_u64(),
+            };
+            (Cursor::decode(cursor).next == next).then_some(first.encode())
+        })
+        .await
+    }
+
     /// Purges these buckets of the records that expired the grace period or longer before `now_ms`.
     ///
     /// One write a bucket that has something to purge, and one a deleted record.
@@ -125,7 +144,8 @@ impl<K: Kv> Store<K> {
     }
 
     /// Purges these buckets, and shows each of their nodes to `visit`, for no more reads than the purge alone. A node
-    /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged.
+    /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged, and so are
+    /// those for which there is no conditional write left.
     pub async fn purge_and_visit(
         &self,
         buckets: Buckets,
@@ -136,7 +156,7 @@ impl<K: Kv> Store<K> {
         let mut purged = Purged::default();
         for step in 0..buckets.count {
             let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
-            let is_spent = purged.deleted >= limits.nodes;
+            let is_spent = purged.deleted >= limits.nodes || !self.reserve(TICK_SWAPS);
             let deadline_ms = if is_spent {
                 // Nothing has expired before time began.
                 0
