@@ -11,7 +11,7 @@ use http::StatusCode;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
-use crate::harness::{Application, read_head};
+use crate::harness::{Application, eventually, read_head};
 
 /// As many requests as four instances take at a time.
 const CROWD: usize = 64;
@@ -75,6 +75,22 @@ async fn an_idle_instance_goes_after_a_second() {
     // Three times as long as an idle instance is kept.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(host.json("/count").await, 1);
+}
+
+/// S15.
+#[tokio::test]
+async fn an_instance_that_shows_backpressure_is_given_no_request_and_finishes_those_that_it_has() {
+    let application = Application::new("");
+    let host = Arc::new(application.start(&[]));
+    let waiting = tokio::spawn({
+        let host = host.clone();
+        async move { host.json("/wait?500").await }
+    });
+    eventually(async || host.json("/count").await == 2).await;
+    assert_eq!(host.json("/close").await, 3);
+    assert_eq!(host.json("/count").await, 1);
+    assert_eq!(waiting.await.unwrap(), 1);
+    assert_eq!(host.json("/count").await, 2);
 }
 
 #[tokio::test]
