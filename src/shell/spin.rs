@@ -3,6 +3,8 @@
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
+mod door;
+
 use super::app::{App, Setup, Undelivered, World};
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
@@ -15,6 +17,7 @@ use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
+use door::Inside;
 use futures::future::{Either, select};
 use http_body_util::{BodyExt, Full};
 use spin_sdk::http::{FromRequest as _, IntoResponse, Request};
@@ -64,8 +67,9 @@ spin_sdk::wasip3::http::service::export!(Component);
 
 impl Guest for Component {
     async fn handle(request: types::Request) -> Result<Response, ErrorCode> {
+        let inside = Inside::enter();
         match Request::from_request(request) {
-            Ok(request) => handle(request).await,
+            Ok(request) => handle(request, inside).await,
             Err(_) => {
                 leave(Problem::NotKept(LimitError::Malformed { what: "the head" }).reply()).await
             }
@@ -73,22 +77,23 @@ impl Guest for Component {
     }
 }
 
-async fn handle(request: Request) -> Result<Response, ErrorCode> {
+async fn handle(request: Request, inside: Rc<Inside>) -> Result<Response, ErrorCode> {
     let app = app().await;
     let (head, body) = request.into_parts();
     let admission = app.admit(&head);
     let body = read(body, admission.body_bytes_max()).await;
     let invocation = invocation_now();
-    let mut reply = app
-        .answer(admission, &head, &body, world(), invocation)
-        .await;
+    let reach = world(Rc::clone(&inside));
+    let mut reply = app.answer(admission, &head, &body, reach, invocation).await;
     if let Some(undelivered) = reply.extensions_mut().remove::<Undelivered>() {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
-            // end before this is done, the walk finds what is left.
+            // end before this is done, the walk finds what is left. It will not end for want of writes: those that are
+            // set aside for the request are for this too.
             sleep(Duration::from_millis(1)).await;
-            app.deliver(undelivered, world(), invocation_now()).await;
+            app.deliver(undelivered, world(inside), invocation_now())
+                .await;
         });
     }
     leave(reply).await
@@ -112,9 +117,13 @@ fn invocation_now() -> Invocation {
     }
 }
 
-fn world() -> World<SpinKv, SpinOutgoing> {
+fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
     World {
-        kv: SpinKv::default(),
+        kv: SpinKv {
+            plain: OnceCell::new(),
+            conditional: OnceCell::new(),
+            inside,
+        },
         outgoing: SpinOutgoing,
         clock: now,
     }
@@ -236,10 +245,13 @@ fn entropy() -> Entropy {
 /// Plain calls go through Spin's own interface: it is asynchronous, so they leave the instance free for its other
 /// requests, and can be given up. The conditional write exists in `wasi:keyvalue` alone, whose calls block. Every
 /// request reads before it writes, so a store that does not answer is met by a call that can be given up.
-#[derive(Default)]
+///
+/// Before a value is written the request has its share of the instance's conditional writes. A counter is added to only
+/// where a conditional write follows, and what is deleted is of no use any more.
 struct SpinKv {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
+    inside: Rc<Inside>,
 }
 
 /// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
@@ -292,6 +304,7 @@ impl Kv for SpinKv {
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
+        self.inside.check()?;
         in_time(self.plain().await?.set(key, value)).await
     }
 
@@ -304,6 +317,7 @@ impl Kv for SpinKv {
     }
 
     async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
+        self.inside.check()?;
         atomics::Cas::new(self.conditional()?, key).map_err(error)
     }
 
@@ -312,10 +326,15 @@ impl Kv for SpinKv {
     }
 
     async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>> {
+        self.inside.take();
         atomics::swap(cas, value).map_err(|failure| match failure {
             atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
             atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
         })
+    }
+
+    fn reserve(&self, swaps: u32) -> bool {
+        self.inside.reserve(swaps)
     }
 }
 

@@ -18,13 +18,23 @@ use crate::setting::{Kind, identity, origin, policy};
 use crate::shop::{Shop, waiting};
 
 /// What Spin remembers of one instance, whatever the code under test believes.
-#[derive(Default)]
 struct Instance {
     /// It asks for nothing to be set aside, as if there were no limit.
     is_careless: bool,
     handles: Rc<Cell<u32>>,
     was_full: Cell<bool>,
-    ration: Rc<Ration>,
+    ration: Ration,
+}
+
+impl Default for Instance {
+    fn default() -> Self {
+        Self {
+            is_careless: false,
+            handles: Rc::default(),
+            was_full: Cell::default(),
+            ration: Ration::new(),
+        }
+    }
 }
 
 impl Instance {
@@ -33,7 +43,7 @@ impl Instance {
         let kv = Limited {
             memory: shop.memory.clone(),
             instance: Rc::clone(self),
-            share: self.ration.share(),
+            share: self.ration.enter(),
         };
         Store::with_layout(kv, shop.store.layout())
     }
@@ -60,7 +70,17 @@ impl Drop for Remembered {
     }
 }
 
+impl Drop for Limited {
+    fn drop(&mut self) {
+        self.instance.ration.leave(&self.share);
+    }
+}
+
 impl Limited {
+    fn check(&self) -> Result<(), KvError> {
+        self.instance.ration.check(&self.share)
+    }
+
     fn remember(&self, cas: Cas) -> Result<Remembered, KvError> {
         let handles = Rc::clone(&self.instance.handles);
         if handles.get() == HANDLES_MAX {
@@ -83,22 +103,20 @@ impl Kv for Limited {
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
-        self.share.check()?;
+        self.check()?;
         self.memory.set(key, value).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), KvError> {
-        self.share.check()?;
         self.memory.delete(key).await
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
-        self.share.check()?;
         self.memory.increment(key, delta).await
     }
 
     async fn cas(&self, key: &str) -> Result<Remembered, KvError> {
-        self.share.check()?;
+        self.check()?;
         self.remember(self.memory.cas(key).await?)
     }
 
@@ -110,7 +128,7 @@ impl Kv for Limited {
     }
 
     async fn swap(&self, cas: Remembered, value: &[u8]) -> Result<(), SwapError<Remembered>> {
-        self.share.take();
+        self.instance.ration.take(&self.share);
         let cas = cas.cas.take().expect("a handle is swapped once");
         match self.memory.swap(cas, value).await {
             Ok(()) => Ok(()),
@@ -123,7 +141,7 @@ impl Kv for Limited {
     }
 
     fn reserve(&self, swaps: u32) -> bool {
-        self.instance.is_careless || self.share.reserve(swaps)
+        self.instance.is_careless || self.instance.ration.reserve(&self.share, swaps)
     }
 }
 
@@ -254,13 +272,13 @@ fn a_tick_leaves_their_writes_to_the_others_inside() {
     let mut shop = Shop::new(waiting(700), 6);
     let ids = left(&mut shop, 100, 1);
     let instance = Rc::new(Instance::default());
-    let others: Vec<_> = (0..16).map(|_| instance.ration.share()).collect();
+    let others: Vec<_> = (0..16).map(|_| instance.ration.enter()).collect();
     let ticked = tick(&shop, &instance).expect("it stops in time");
     assert_eq!(ticked.come_back_ms, 0);
     let over = ids.iter().filter(|id| is_over(&shop, **id)).count();
     assert!((10..50).contains(&over), "{over}");
     assert!(instance.handles.get() + 16 * REQUEST_SWAPS <= HANDLES_MAX);
-    drop(others);
+    others.iter().for_each(|share| instance.ration.leave(share));
     // The same instance goes on with what they did not take; then others do.
     let more = tick(&shop, &instance).expect("it stops in time");
     assert!(more.advanced > 0 && !instance.was_full.get(), "{more:?}");
@@ -278,8 +296,8 @@ fn a_worn_instance_begins_nothing_and_still_answers_repeats() {
         shop.world.calls.borrow().len(),
     );
     let instance = Rc::new(Instance::default());
-    let share = instance.ration.share();
-    (0..HANDLES_MAX).for_each(|_| share.take());
+    let share = instance.ration.enter();
+    (0..HANDLES_MAX).for_each(|_| instance.ration.take(&share));
     let store = instance.request(&shop);
     let operations = Operations {
         store: &store,
