@@ -1,15 +1,16 @@
 //! The ration: how many conditional writes an instance may still make, and who of those inside may make them.
 //!
-//! Spin remembers each handle of a conditional write until the guest drops it, and one that was swapped until the instance
-//! ends. It remembers 256 of them; whoever wants one more is told "too many `compare_and_swaps` opened", in the middle
-//! of whatever that was. So nobody begins who could not finish:
+//! Spin remembers each handle of a conditional write until the guest drops it, and one that was swapped until the
+//! instance ends. It remembers 256 of them; whoever wants one more is told "too many `compare_and_swaps` opened", in
+//! the middle of whatever that was. So nobody begins who could not finish:
 //!
-//! - Each request gets a [`Share`] when it comes in: some writes are *set aside* for it, whatever the others take. What it
-//!   has not taken when it leaves goes back.
-//! - There is *room* for another one as long as as much could be set aside for it. The shell lets nobody in while there is
-//!   none; an instance that is worn out and empty has served its time.
-//! - A share that was empty from the beginning refuses the first write, when nothing has been done yet, and never a later
-//!   one. The platform may be slow to see that there is no room; for those that it lets in until then there is a spare.
+//! - Each request gets a [`Share`] when it comes in: some writes are *set aside* for it, whatever the others take. What
+//!   it has not taken when it leaves goes back.
+//! - There is *room* for another one as long as as much could be set aside for it. The shell lets nobody in while there
+//!   is none; an instance that is worn out and empty has served its time.
+//! - A share that was empty from the beginning refuses the first write, when nothing has been done yet, and never a
+//!   later one. The platform may be slow to see that there is no room; for those that it lets in until then there is a
+//!   spare.
 //! - Whoever does much, such as a tick, has more set aside before each step ([`Ration::reserve`]), and stops at a no.
 //!
 //! Nothing here waits, or knows what the platform does about a full instance.
@@ -22,13 +23,14 @@ use crate::machine::limits;
 /// The handles of conditional writes that Spin remembers for one instance.
 pub const HANDLES_MAX: u32 = 256;
 
-/// What a request needs as a rule: four writes to claim an operation and to end its attempt (a seal, a bucket's word, the
-/// record, the retry budget), two for the marks of an event, one for a timer, and one for a receiver that wants no more
-/// events.
+/// What a request needs as a rule: four writes to claim an operation and to end its attempt (a seal, a bucket's word,
+/// the record, the retry budget), two for the marks of an event, one for a timer, and one for a receiver that wants no
+/// more events.
 pub const REQUEST_SWAPS: u32 = 8;
 
 /// What moving a record on takes in a tick: an attempt's start and end and the retry budget, the two marks of as many
-/// events as are delivered in one go, and a timer for what is left. Sixteen records, which is what a tick moves side by side, take 192.
+/// events as are delivered in one go, and a timer for what is left. Sixteen records, which is what a tick moves side by
+/// side, take 192.
 pub const RECORD_SWAPS: u32 = 3 + 2 * EVENTS_AT_ONCE + 1;
 
 /// Events of one record that are delivered in one go; those behind them get a timer. As many as one change of an
@@ -44,8 +46,8 @@ pub const TICK_SWAPS: u32 = 8;
 /// somebody else's.
 const MARGIN: u32 = 8;
 
-/// Writes that are set aside for nobody but those that the platform has let in before it saw that there is no room. They
-/// are one or two at a time.
+/// Writes that are set aside for nobody but those that the platform has let in before it saw that there is no room.
+/// They are one or two at a time.
 const SPARE: u32 = 3 * REQUEST_SWAPS;
 
 /// What an instance has left.
@@ -175,7 +177,9 @@ mod tests {
             }
         }
         assert_eq!(ration.taken.get(), 224);
-        inside.iter().for_each(|share| ration.leave(share));
+        for share in &inside {
+            ration.leave(share);
+        }
         assert!(ration.is_empty() && !ration.has_room());
     }
 

@@ -3,9 +3,8 @@
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
-mod door;
-
 use super::app::{App, Setup, Undelivered, World};
+use super::door::Inside;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
 use super::reply::Reply;
@@ -17,7 +16,6 @@ use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, store};
 use bytes::Bytes;
-use door::Inside;
 use futures::future::{Either, select};
 use http_body_util::{BodyExt, Full};
 use spin_sdk::http::{FromRequest as _, IntoResponse, Request};

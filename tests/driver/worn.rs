@@ -1,7 +1,7 @@
-//! Instances that may make only so many conditional writes, as on Spin (S14): ticks stop in time, and the next ones do the
-//! rest.
+//! Instances that may make only so many conditional writes, as on Spin (S14): ticks stop in time, and the next ones do
+//! the rest.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use reprise::driver::kv::{Kv, KvError, SwapError};
@@ -58,13 +58,13 @@ struct Limited {
 
 /// A handle that Spin forgets when it is dropped, but not when it is swapped.
 struct Remembered {
-    cas: RefCell<Option<Cas>>,
+    cas: Option<Cas>,
     handles: Rc<Cell<u32>>,
 }
 
 impl Drop for Remembered {
     fn drop(&mut self) {
-        if self.cas.borrow().is_some() {
+        if self.cas.is_some() {
             self.handles.set(self.handles.get() - 1);
         }
     }
@@ -89,7 +89,7 @@ impl Limited {
         }
         handles.set(handles.get() + 1);
         Ok(Remembered {
-            cas: RefCell::new(Some(cas)),
+            cas: Some(cas),
             handles,
         })
     }
@@ -121,13 +121,12 @@ impl Kv for Limited {
     }
 
     async fn current(&self, cas: &Remembered) -> Result<Option<Vec<u8>>, KvError> {
-        let cas = cas.cas.borrow();
         self.memory
-            .current(cas.as_ref().expect("it was not swapped"))
+            .current(cas.cas.as_ref().expect("it was not swapped"))
             .await
     }
 
-    async fn swap(&self, cas: Remembered, value: &[u8]) -> Result<(), SwapError<Remembered>> {
+    async fn swap(&self, mut cas: Remembered, value: &[u8]) -> Result<(), SwapError<Remembered>> {
         self.instance.ration.take(&self.share);
         let cas = cas.cas.take().expect("a handle is swapped once");
         match self.memory.swap(cas, value).await {
@@ -278,7 +277,9 @@ fn a_tick_leaves_their_writes_to_the_others_inside() {
     let over = ids.iter().filter(|id| is_over(&shop, **id)).count();
     assert!((10..50).contains(&over), "{over}");
     assert!(instance.handles.get() + 16 * REQUEST_SWAPS <= HANDLES_MAX);
-    others.iter().for_each(|share| instance.ration.leave(share));
+    for share in &others {
+        instance.ration.leave(share);
+    }
     // The same instance goes on with what they did not take; then others do.
     let more = tick(&shop, &instance).expect("it stops in time");
     assert!(more.advanced > 0 && !instance.was_full.get(), "{more:?}");

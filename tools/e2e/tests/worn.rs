@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 const TOKEN: &str = "ticks-of-a-test";
 /// Few, so that few instances serve them.
 const CLIENTS: usize = 4;

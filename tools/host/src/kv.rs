@@ -135,8 +135,8 @@ impl KvContext {
     }
 }
 
-/// As many stores as an instance may have open, and as many conditional writes, swapped ones included: what Spin has room
-/// for in a table of each.
+/// As many stores as an instance may have open, and as many conditional writes, swapped ones included: what Spin has
+/// room for in a table of each.
 const HANDLES_MAX: u32 = 256;
 
 /// How many handles of each kind an instance holds.

@@ -11,7 +11,7 @@ use http::StatusCode;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
-use crate::harness::{Application, eventually, read_head};
+use crate::harness::{Application, read_head};
 
 /// As many requests as four instances take at a time.
 const CROWD: usize = 64;
@@ -77,20 +77,23 @@ async fn an_idle_instance_goes_after_a_second() {
     assert_eq!(host.json("/count").await, 1);
 }
 
-/// S15.
+/// S15. Each request closes the instance that it is given, so each but the one beside them is given a new one.
 #[tokio::test]
-async fn an_instance_that_shows_backpressure_is_given_no_request_and_finishes_those_that_it_has() {
+async fn an_instance_that_shows_backpressure_is_given_no_request_and_finishes_what_it_has() {
     let application = Application::new("");
     let host = Arc::new(application.start(&[]));
-    let waiting = tokio::spawn({
+    let beside = tokio::spawn({
         let host = host.clone();
         async move { host.json("/wait?500").await }
     });
-    eventually(async || host.json("/count").await == 2).await;
-    assert_eq!(host.json("/close").await, 3);
-    assert_eq!(host.json("/count").await, 1);
-    assert_eq!(waiting.await.unwrap(), 1);
-    assert_eq!(host.json("/count").await, 2);
+    let mut counts = Vec::new();
+    for _ in 0..20 {
+        counts.push(host.json("/close").await.as_u64().expect("a number"));
+    }
+    let seconds = counts.iter().filter(|count| **count == 2).count();
+    assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
+    assert!(seconds <= 1, "{counts:?}");
+    assert_eq!(beside.await.unwrap(), 1);
 }
 
 #[tokio::test]

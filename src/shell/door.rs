@@ -1,12 +1,12 @@
 //! The door of an instance: closed while those inside may need all the conditional writes that are left.
 //!
-//! Spin lets an instance make 256 of them (see [`crate::driver::ration`]) and gives it up to 128 requests. A component may
-//! say that it takes no call now: that is the component model's *backpressure*. Spin asks before it gives an instance a
-//! request (wasmtime's proxy handler does, from version 47 on), gives it to another one or starts one, and lets an instance
-//! that takes none and has none go.
+//! Spin lets an instance make 256 of them (see [`crate::driver::ration`]) and gives it up to 128 requests. A component
+//! may say that it takes no call now: that is the component model's *backpressure*. Spin asks before it gives an
+//! instance a request (wasmtime's proxy handler does, from version 47 on), gives it to another one or starts one, and
+//! lets an instance that takes none and has none go.
 //!
-//! - The door is closed as soon as a request has come in behind which there is no [room](Ration::has_room), and opened when
-//!   enough was given back.
+//! - The door is closed as soon as a request has come in behind which there is no [room](Ration::has_room), and opened
+//!   when enough was given back.
 //! - A request may have been given to the instance just before, and then waits at the door. So the last one that leaves
 //!   opens it in any case, and closes it for good once nobody has come in.
 //! - Nobody is ever sent away: what waits at the door comes in, to the spare.
