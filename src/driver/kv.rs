@@ -60,4 +60,11 @@ pub trait Kv {
     async fn current(&self, cas: &Self::Cas) -> Result<Option<Vec<u8>>, KvError>;
     /// Writes a value if the key still holds what [`Kv::current`] read.
     async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>>;
+
+    /// Sees to it that this many swaps can be made, where an instance may make only so many: see [`super::ration`].
+    /// Answers whether they can.
+    fn reserve(&self, swaps: u32) -> bool {
+        let _ = swaps;
+        true
+    }
 }

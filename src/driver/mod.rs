@@ -15,6 +15,7 @@ mod error;
 pub mod inbox;
 pub mod kv;
 mod operation;
+pub mod ration;
 mod relay;
 pub mod store;
 mod tick;

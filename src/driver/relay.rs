@@ -7,7 +7,8 @@ use super::act::{Step, Upstream};
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
-use super::operation::{Left, Operations, Settled, TURNS_MAX};
+use super::operation::{Left, Operations, Settled};
+use super::ration::EVENTS_AT_ONCE;
 use super::store::Node;
 use crate::machine::{
     Delivery, DeliveryEvent, DeliveryOutcome, DeliveryStart, Effect, Event, OutboxEvent, Record,
@@ -53,7 +54,11 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let Some(node) = self.store.load(id, now.as_unix_ms()).await? else {
             return Ok(Settled::Gone);
         };
-        let Some(left) = self.deliver_due(node, sink, now, entropy).await? else {
+        // One event is covered by what every request has; what is not delivered gets a timer, which is too.
+        let is_much_left = self.store.reserve(2 * EVENTS_AT_ONCE + 1);
+        let events_max = if is_much_left { EVENTS_AT_ONCE } else { 1 };
+        let left = self.deliver_due(node, sink, events_max, now, entropy);
+        let Some(left) = left.await? else {
             return Ok(Settled::Gone);
         };
         self.arm(self.timers.once_relayed(), &left, entropy).await;
@@ -62,18 +67,22 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
 
     /// [`Operations::relay`] of a node that was read, and without a timer for what is left to do.
     ///
-    /// Each event is delivered once at most: those that become due meanwhile, a failed one among them, are left. Slow
-    /// receivers and short waits would else keep one call busy for as long as there are attempts.
+    /// Each event is delivered once at most, and `events_max` of them: those that become due meanwhile, a failed one
+    /// among them, are left. Slow receivers and short waits would else keep one call busy for as long as there are
+    /// attempts.
     pub(super) async fn deliver_due<S: Sink>(
         &self,
         mut node: Node,
         sink: &S,
+        events_max: u32,
         mut now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Option<Left>, DriverError> {
         let began = now;
         let mut is_changed = false;
-        for _ in 0..TURNS_MAX {
+        let mut turns = 0;
+        loop {
+            turns += 1;
             let woken = Event::Outbox(OutboxEvent::Woken);
             let Some((started, step)) = self.write(node, woken, now, entropy).await? else {
                 return Ok(None);
@@ -93,7 +102,8 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 (started, step)
             };
             let due = step.record.outbox().due();
-            if is_idle || !due.is_some_and(|due| due.at.is_reached(began)) {
+            let is_more_due = due.is_some_and(|due| due.at.is_reached(began));
+            if is_idle || !is_more_due || turns >= events_max {
                 return Ok(Some(Left {
                     node: next,
                     step,
@@ -102,7 +112,6 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
             }
             node = next;
         }
-        Err(DriverError::Contended)
     }
 
     /// Tells one event of an outbox what has happened: an operator replays or drops a dead letter.

@@ -4,6 +4,7 @@
 //! the next instance would find again.
 
 use super::app::{App, Setup, Undelivered, World};
+use super::door::Inside;
 use super::log::refused;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
@@ -68,8 +69,9 @@ spin_sdk::wasip3::http::service::export!(Component);
 
 impl Guest for Component {
     async fn handle(request: types::Request) -> Result<Response, ErrorCode> {
+        let inside = Inside::enter();
         match Request::from_request(request) {
-            Ok(request) => handle(request).await,
+            Ok(request) => handle(request, inside).await,
             Err(_) => {
                 leave(Problem::NotKept(LimitError::Malformed { what: "the head" }).reply()).await
             }
@@ -77,28 +79,29 @@ impl Guest for Component {
     }
 }
 
-async fn handle(request: Request) -> Result<Response, ErrorCode> {
+async fn handle(request: Request, inside: Rc<Inside>) -> Result<Response, ErrorCode> {
     let app = app().await;
     let (head, body) = request.into_parts();
     let admission = app.admit(&head);
     let body = read(body, admission.body_bytes_max()).await;
     let invocation = invocation_now();
-    let mut reply = app
-        .answer(admission, &head, &body, world(), invocation)
-        .await;
+    let reach = world(Rc::clone(&inside));
+    let mut reply = app.answer(admission, &head, &body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
     if undelivered.is_some() || app.has_to_flush() {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
-            // end before this is done, the walk finds what is left.
+            // end before this is done, the walk finds what is left. It will not end for want of writes: those that are
+            // set aside for the request are for this too.
             sleep(Duration::from_millis(1)).await;
             if let Some(undelivered) = undelivered {
-                app.deliver(undelivered, world(), invocation_now()).await;
+                let reach = world(Rc::clone(&inside));
+                app.deliver(undelivered, reach, invocation_now()).await;
             }
             // Another request of this instance may have been faster.
             if app.has_to_flush() {
-                app.flush(world(), invocation_now()).await;
+                app.flush(world(inside), invocation_now()).await;
             }
         });
     }
@@ -123,9 +126,13 @@ fn invocation_now() -> Invocation {
     }
 }
 
-fn world() -> World<SpinKv, SpinOutgoing> {
+fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
     World {
-        kv: SpinKv::default(),
+        kv: SpinKv {
+            plain: OnceCell::new(),
+            conditional: OnceCell::new(),
+            inside,
+        },
         outgoing: SpinOutgoing,
         clock: now,
         log,
@@ -264,10 +271,13 @@ fn entropy() -> Entropy {
 /// Plain calls go through Spin's own interface: it is asynchronous, so they leave the instance free for its other
 /// requests, and can be given up. The conditional write exists in `wasi:keyvalue` alone, whose calls block. Every
 /// request reads before it writes, so a store that does not answer is met by a call that can be given up.
-#[derive(Default)]
+///
+/// Before a value is written the request has its share of the instance's conditional writes. A counter is added to only
+/// where a conditional write follows, and what is deleted is of no use any more.
 struct SpinKv {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
+    inside: Rc<Inside>,
 }
 
 /// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
@@ -328,6 +338,7 @@ impl Kv for SpinKv {
     }
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
+        self.inside.check()?;
         in_time(self.plain().await?.set(key, value)).await
     }
 
@@ -340,6 +351,7 @@ impl Kv for SpinKv {
     }
 
     async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
+        self.inside.check()?;
         atomics::Cas::new(self.conditional()?, key).map_err(error)
     }
 
@@ -348,10 +360,15 @@ impl Kv for SpinKv {
     }
 
     async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>> {
+        self.inside.take();
         atomics::swap(cas, value).map_err(|failure| match failure {
             atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
             atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
         })
+    }
+
+    fn reserve(&self, swaps: u32) -> bool {
+        self.inside.reserve(swaps)
     }
 }
 

@@ -32,3 +32,4 @@ mod simulation;
 mod ticks;
 mod turns;
 mod upstream;
+mod worn;

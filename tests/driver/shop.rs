@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use reprise::driver::entropy::Entropy;
-use reprise::driver::store::{Identity, PurgeLimits, Store};
+use reprise::driver::store::{PurgeLimits, Store};
 use reprise::driver::{
     Attempted, Delivered, Directory, DriverError, Operations, Parts, Settled, Sink, Tick,
     TickLimits, Ticked, Timers, Upstream,
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::client::BUDGET_NAME;
 use crate::memory::Memory;
 use crate::model::run;
-use crate::setting::{Kind, START_MS, draft, origin, policy};
+use crate::setting::{Kind, START_MS, draft, identity, origin, policy};
 
 /// The world outside: the upstream, the receiver, and the time.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl Shop {
     pub fn try_submit(&self, key: u64) -> Settled {
         let mut entropy = self.entropy.borrow_mut();
         let now = self.world.now();
-        let identity = Identity::of_key(&[0; 32], "charge", &format!("key-{key}"));
+        let identity = identity(key);
         let origin = origin(key % 200, 0, entropy.next_uuid(now.as_unix_ms()), now);
         let submission = run(self
             .operations()

@@ -129,6 +129,11 @@ impl<K: Kv> Store<K> {
         self.layout
     }
 
+    /// [`Kv::reserve`]: whether so many conditional writes are there for what the caller does next.
+    pub(super) fn reserve(&self, swaps: u32) -> bool {
+        self.kv.reserve(swaps)
+    }
+
     /// The record of an identity, or `None` when it was never created or has expired at `now_ms`.
     ///
     /// Reads the bucket's word and the chain down to the record.

@@ -5,6 +5,7 @@ use super::node::{BrokenWalks, Walk, Walked};
 use super::word::{WordSwap, bucket_key};
 use super::{Node, Pointer, Store, StoreError, limits};
 use crate::driver::kv::Kv;
+use crate::driver::ration::TICK_SWAPS;
 use std::ops::AddAssign;
 
 /// How much one call to [`Store::purge`] may do.
@@ -62,7 +63,8 @@ impl<K: Kv> Store<K> {
     }
 
     /// Purges these buckets, and shows each of their nodes to `visit`, for no more reads than the purge alone. A node
-    /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged.
+    /// may be shown more than once. Buckets that come after the limit is reached are visited and not purged, and so are
+    /// those for which there is no conditional write left.
     pub async fn purge_and_visit(
         &self,
         buckets: Buckets,
@@ -73,7 +75,7 @@ impl<K: Kv> Store<K> {
         let mut purged = Purged::default();
         for step in 0..buckets.count {
             let bucket = buckets.first.wrapping_add(step) % self.layout.buckets();
-            let is_spent = purged.deleted >= limits.nodes;
+            let is_spent = purged.deleted >= limits.nodes || !self.reserve(TICK_SWAPS);
             let deadline_ms = if is_spent {
                 // Nothing has expired before time began.
                 0

@@ -24,13 +24,21 @@ impl<K: Kv> Store<K> {
         name: &str,
         change: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> Result<(), StoreError> {
-        let key = shared_key(name);
+        self.change_word(&shared_key(name), change).await
+    }
+
+    /// One function for all changes: as many as there are would each be a part of the component.
+    async fn change_word(
+        &self,
+        key: &str,
+        change: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Result<(), StoreError> {
         for _ in 0..limits::MAX_TURNS {
-            let word = self.read_word(&key).await?;
+            let word = self.read_word(key).await?;
             let Some(to) = change(word.number()) else {
                 return Ok(());
             };
-            if self.swap_word(&key, word, to.cast_signed()).await? == WordSwap::Won {
+            if self.swap_word(key, word, to.cast_signed()).await? == WordSwap::Won {
                 return Ok(());
             }
         }

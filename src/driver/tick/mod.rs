@@ -13,7 +13,9 @@
 //! What timers miss, the walk finds: a record that is due is met once its bucket is visited, so within as many ticks as
 //! a round of the buckets takes. Nothing here needs a timer for being right, only for being in time.
 //!
-//! A record that cannot be moved is counted and left; a store that is out ends the tick.
+//! A record that cannot be moved is counted and left; a store that is out ends the tick. So does an instance that could
+//! not make the conditional writes of one more record (see [`super::ration`]): the next tick is another one's, and comes
+//! at once.
 
 mod run;
 mod together;
@@ -22,6 +24,7 @@ use super::act::Upstream;
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
+use super::ration::TICK_SWAPS;
 use super::relay::Sink;
 use super::store::{PurgeLimits, Slot, Store};
 use super::witness::Witness;
@@ -123,8 +126,8 @@ pub struct Ticked {
     pub unknown: u32,
     /// How long the record that was due for longest had waited, in milliseconds.
     pub lag_ms: u64,
-    /// When to come again, in milliseconds: at once while there is work left, or more to purge, else when the next slot's
-    /// time has come.
+    /// When to come again, in milliseconds: at once while there is work left, or more to purge, or this instance can do no
+    /// more; else when the next slot's time has come.
     pub come_back_ms: u64,
 }
 
@@ -156,13 +159,14 @@ where
     pub async fn run(&self, entropy: &mut Entropy) -> Result<Ticked, DriverError> {
         let mut run = Run::new(self);
         let is_wheel_done = run.turn_wheel(entropy).await?;
-        run.walk(is_wheel_done, entropy).await?;
+        let is_walk_done = run.walk(is_wheel_done, entropy).await?;
         let phase_ms = (self.clock)().as_unix_ms() % Slot::SHORTEST_MS;
         let mut ticked = run.ticked;
         // A store that takes more records than one tick purges would else fill up.
         let purge = self.limits.purge;
         let is_purge_done = ticked.purged < purge.nodes || purge.nodes == 0;
-        ticked.come_back_ms = if is_wheel_done && is_purge_done {
+        let is_cut_short = !is_walk_done || !self.store.reserve(TICK_SWAPS);
+        ticked.come_back_ms = if is_wheel_done && is_purge_done && !is_cut_short {
             Slot::SHORTEST_MS - phase_ms
         } else {
             0

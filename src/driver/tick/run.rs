@@ -13,6 +13,7 @@ use crate::driver::error::DriverError;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::operation::{Left, Operations};
+use crate::driver::ration::{EVENTS_AT_ONCE, RECORD_SWAPS, TICK_SWAPS};
 use crate::driver::relay::Sink;
 use crate::driver::store::{Buckets, NEVER, Node, Slot, StoreError, Timer};
 use crate::driver::walk;
@@ -113,8 +114,10 @@ where
                 if self.ticked.due >= self.tick.limits.records || self.is_late() {
                     return Ok(false);
                 }
-                let batch;
-                (batch, timers) = timers.split_at(self.batch_length(slot, timers));
+                let Some((batch, rest)) = self.batch(slot, timers) else {
+                    return Ok(false);
+                };
+                timers = rest;
                 self.take(batch, entropy).await?;
             }
         }
@@ -125,8 +128,9 @@ where
         timer.due_ms() > now_ms && slot.is_home_of(timer.due_ms(), now_ms)
     }
 
-    /// How many of a slot's timers are told side by side next: at least one, and each record once.
-    fn batch_length(&self, slot: Slot, timers: &[Timer]) -> usize {
+    /// Those of a slot's timers that are told side by side next, at least one and each record once, and the rest. `None`
+    /// when there are not writes enough left for one.
+    fn batch<'t>(&self, slot: Slot, timers: &'t [Timer]) -> Option<(&'t [Timer], &'t [Timer])> {
         let limits = self.tick.limits;
         let most = limits.at_once.min(limits.records - self.ticked.due).max(1);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -137,7 +141,17 @@ where
             !is_told && !self.is_of_next_turn(slot, &timers[length])
         };
         let most = most.min(timers.len());
-        (0..most).take_while(is_one_more).count().max(1)
+        let most = (0..most).take_while(is_one_more).count().max(1);
+        let can_take = |length: &usize| self.can_move(*length);
+        let length = (1..=most).rev().find(can_take)?;
+        Some(timers.split_at(length))
+    }
+
+    /// Whether the writes are there for so many more records, and for the rest of the tick.
+    fn can_move(&self, records: usize) -> bool {
+        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        let swaps = records.saturating_mul(RECORD_SWAPS);
+        self.tick.store.reserve(swaps.saturating_add(TICK_SWAPS))
     }
 
     /// Tells the records of some timers side by side, then takes the timers, the oldest first.
@@ -196,7 +210,8 @@ where
     }
 
     /// Visits the next buckets of the walk: purges them, and moves the records that are due, one of them at least. Where
-    /// another tick has visited the same ones and was faster, it goes on behind them.
+    /// another tick has visited the same ones and was faster, it goes on behind them. Answers whether nothing was left for
+    /// want of writes.
     ///
     /// Those that there is no time for get a timer, so that they need not wait for the next round; but not while the
     /// wheel holds timers that were not taken, since those may be theirs.
@@ -204,7 +219,7 @@ where
         &mut self,
         is_wheel_done: bool,
         entropy: &mut Entropy,
-    ) -> Result<(), DriverError> {
+    ) -> Result<bool, DriverError> {
         const TURNS_MAX: u32 = 3;
         let Tick {
             store,
@@ -213,7 +228,7 @@ where
             ..
         } = self.tick;
         if limits.buckets == 0 {
-            return Ok(());
+            return Ok(true);
         }
         for _ in 0..TURNS_MAX {
             let stand = walk::stand(store, self.now(), entropy).await?;
@@ -229,14 +244,21 @@ where
                 }
                 continue;
             }
-            let (found, census) = self.visit(buckets).await?;
+            let (mut found, census) = self.visit(buckets).await?;
+            if !self.can_move(found.len()) {
+                let found = std::mem::take(&mut found);
+                if !self.move_found(found, is_wheel_done, entropy).await? {
+                    // The walk stays, so that the next tick finds the rest.
+                    return Ok(false);
+                }
+            }
             let (seen, now) = ((buckets, Some(&census)), self.now());
             if stand.pass(store, seen, *witness, now, entropy).await? {
                 return self.move_found(found, is_wheel_done, entropy).await;
             }
         }
         // Others move the walk on all the time, and what is due with it.
-        Ok(())
+        Ok(true)
     }
 
     /// Purges some buckets. Answers with those of their records that want somebody to come by, and with all of them counted.
@@ -293,13 +315,13 @@ where
         Some(parts.map_or(Seen::Unknown, |_| Seen::Due(due)))
     }
 
-    /// Moves what the walk has found, as far as its share goes.
+    /// Moves what the walk has found, as far as its share goes. Answers whether nothing is left for want of writes.
     async fn move_found(
         &mut self,
         found: Sorted<Uuid, Seen>,
         is_wheel_done: bool,
         entropy: &mut Entropy,
-    ) -> Result<(), DriverError> {
+    ) -> Result<bool, DriverError> {
         let found_at = self.now();
         let mut due = BinaryHeap::new();
         for (id, seen) in found {
@@ -311,16 +333,20 @@ where
         }
         // Whatever has waited longest goes first.
         let mut share = (self.tick.limits.records / 8).max(1);
+        let mut is_done = true;
         for (at, id) in due.into_sorted_vec() {
-            if share > 0 && !self.is_walk_late(found_at) {
+            let has_time = share > 0 && !self.is_walk_late(found_at);
+            if has_time && self.can_move(1) {
                 share -= 1;
                 let is_found = matches!(self.come_by(id, entropy).await?, Met::Due);
                 self.ticked.found += u32::from(is_found);
-            } else if is_wheel_done {
+            } else if is_wheel_done && self.can_move(0) {
                 self.set_timer(id, at.as_unix_ms(), entropy).await?;
+            } else if has_time || is_wheel_done {
+                is_done = false;
             }
         }
-        Ok(())
+        Ok(is_done)
     }
 
     /// Does what is due of one record.
@@ -382,7 +408,7 @@ where
         if outbox_due.is_some_and(|due| due.at.is_reached(now)) {
             let was_changed = left.as_ref().is_some_and(|left: &Left| left.is_changed);
             left = operations
-                .deliver_due(node, self.tick.sink, now, entropy)
+                .deliver_due(node, self.tick.sink, EVENTS_AT_ONCE, now, entropy)
                 .await?;
             if let Some(left) = &mut left {
                 left.is_changed |= was_changed;

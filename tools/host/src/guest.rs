@@ -1,7 +1,8 @@
 //! A compiled component and its instances.
 //!
 //! An instance serves many requests, as by Spin's defaults: 128 in all, 16 at a time, and it goes after one second
-//! without any. wasmtime's proxy handler does the dispatch, the one that Spin uses.
+//! without any. wasmtime's proxy handler does the dispatch, the one that Spin uses: it gives an instance that shows
+//! backpressure no request.
 
 use std::collections::BTreeMap;
 use std::future;
@@ -23,7 +24,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::app;
 use crate::bindings::spin::variables::variables as spin_variables;
-use crate::kv::{HasKv, KvContext, KvView};
+use crate::kv::{Handles, HasKv, KvContext, KvView};
 use crate::logs::GuestLog;
 use crate::outbound::Outbound;
 use crate::variables::check_name;
@@ -90,6 +91,7 @@ impl Guest {
             http: WasiHttpCtx::new(),
             outbound: self.outbound.clone(),
             kv: self.kv.clone(),
+            handles: Handles::default(),
             variables: self.settings.variables.clone(),
             table: ResourceTable::new(),
         })
@@ -119,6 +121,7 @@ pub struct GuestState {
     http: WasiHttpCtx,
     outbound: Outbound,
     kv: KvContext,
+    handles: Handles,
     variables: Arc<BTreeMap<String, String>>,
     table: ResourceTable,
 }
@@ -128,6 +131,7 @@ impl GuestState {
         KvView {
             context: &self.kv,
             table: &mut self.table,
+            handles: &mut self.handles,
         }
     }
 }

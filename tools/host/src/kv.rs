@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
-use wasmtime::component::{HasData, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable};
 
 use stats::Stats;
 
@@ -102,12 +102,13 @@ pub struct KeyStream {
 }
 
 /// A guest's handle of an open store.
-pub struct Bucket(pub(crate) Arc<dyn Store>);
+pub struct Bucket(Arc<dyn Store>);
 
 /// A guest's handle of a conditional write.
 ///
 /// A swap consumes the guest's handle but, as in Spin, not the host's entry: it stays until the instance ends, and on
-/// Redis its connection with it. Only a handle that the guest drops is really gone.
+/// Redis its connection with it. Only a handle that the guest drops is really gone. An instance has room for 256 of
+/// them, so it can swap no more often than that.
 pub struct CasHandle {
     cas: Arc<dyn Cas>,
     key: String,
@@ -134,12 +135,67 @@ impl KvContext {
     }
 }
 
+/// As many stores as an instance may have open, and as many conditional writes, swapped ones included: what Spin has
+/// room for in a table of each.
+const HANDLES_MAX: u32 = 256;
+
+/// How many handles of each kind an instance holds.
+#[derive(Debug, Default)]
+pub struct Handles {
+    stores: u32,
+    cas: u32,
+}
+
 /// An instance's stores together with its table of handles; the interfaces are implemented on this.
 pub struct KvView<'a> {
     /// What the instance knows of stores.
     pub context: &'a KvContext,
     /// The handles that it holds.
     pub table: &'a mut ResourceTable,
+    /// How many they are.
+    pub handles: &'a mut Handles,
+}
+
+impl KvView<'_> {
+    /// The store behind a handle, if that is open.
+    fn opened(&self, bucket: &Resource<Bucket>) -> Option<Arc<dyn Store>> {
+        let bucket = self.table.get(bucket).ok()?;
+        Some(bucket.0.clone())
+    }
+
+    /// Gives the guest a handle of a store; `None` when it has too many.
+    fn hold(&mut self, store: Arc<dyn Store>) -> Option<Resource<Bucket>> {
+        if self.handles.stores >= HANDLES_MAX {
+            return None;
+        }
+        let bucket = self.table.push(Bucket(store)).ok()?;
+        self.handles.stores += 1;
+        Some(bucket)
+    }
+
+    /// Forgets a store that the guest has dropped.
+    fn let_go(&mut self, bucket: Resource<Bucket>) -> wasmtime::Result<()> {
+        self.table.delete(bucket)?;
+        self.handles.stores -= 1;
+        Ok(())
+    }
+
+    /// Gives the guest a handle of a conditional write; `None` when it has had too many.
+    fn hold_cas(&mut self, cas: CasHandle) -> Option<Resource<CasHandle>> {
+        if self.handles.cas >= HANDLES_MAX {
+            return None;
+        }
+        let cas = self.table.push(cas).ok()?;
+        self.handles.cas += 1;
+        Some(cas)
+    }
+
+    /// Forgets a conditional write that the guest has dropped.
+    fn let_go_cas(&mut self, cas: Resource<CasHandle>) -> wasmtime::Result<()> {
+        self.table.delete(cas)?;
+        self.handles.cas -= 1;
+        Ok(())
+    }
 }
 
 /// Names [`KvView`] to the linker.

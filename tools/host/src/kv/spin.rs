@@ -26,8 +26,7 @@ impl Host for KvView<'_> {}
 
 impl HostStore for KvView<'_> {
     async fn drop(&mut self, store: Resource<Bucket>) -> wasmtime::Result<()> {
-        self.table.delete(store)?;
-        Ok(())
+        self.let_go(store)
     }
 }
 
@@ -38,13 +37,7 @@ impl<T> HostStoreWithStore<T> for HasKv {
             return Err(Error::AccessDenied);
         }
         let store = context.stores.open(&label).await?;
-        accessor.with(|mut access| {
-            access
-                .get()
-                .table
-                .push(Bucket(store))
-                .map_err(|_| Error::StoreTableFull)
-        })
+        accessor.with(|mut access| access.get().hold(store).ok_or(Error::StoreTableFull))
     }
 
     async fn get(
@@ -109,10 +102,7 @@ fn opened<T>(
     accessor.with(|mut access| {
         let view = access.get();
         view.context.stats.count(call);
-        view.table
-            .get(store)
-            .map(|bucket| bucket.0.clone())
-            .map_err(|_| Error::NoSuchStore)
+        view.opened(store).ok_or(Error::NoSuchStore)
     })
 }
 

@@ -23,10 +23,7 @@ impl KvView<'_> {
     }
 
     fn bucket(&self, bucket: &Resource<Bucket>) -> Result<Arc<dyn Store>, Error> {
-        self.table
-            .get(bucket)
-            .map(|bucket| bucket.0.clone())
-            .map_err(|_| Error::NoSuchStore)
+        self.opened(bucket).ok_or(Error::NoSuchStore)
     }
 
     fn cas(&self, cas: &Resource<CasHandle>) -> Result<Arc<dyn Cas>, Error> {
@@ -40,9 +37,8 @@ impl KvView<'_> {
     async fn new_cas(&mut self, bucket: u32, key: String) -> Result<Resource<CasHandle>, Error> {
         let store = self.bucket(&Resource::new_borrow(bucket))?;
         let cas = store.compare_and_swap(&key).await?;
-        self.table
-            .push(CasHandle { cas, key, bucket })
-            .map_err(|full| Error::Other(full.to_string()))
+        self.hold_cas(CasHandle { cas, key, bucket })
+            .ok_or_else(|| Error::Other("too many compare_and_swaps opened".to_owned()))
     }
 }
 
@@ -52,9 +48,8 @@ impl store::Host for KvView<'_> {
             return Err(Error::AccessDenied);
         }
         let store = self.context.stores.open(&identifier).await?;
-        self.table
-            .push(Bucket(store))
-            .map_err(|full| Error::Other(full.to_string()))
+        self.hold(store)
+            .ok_or_else(|| Error::Other("store table full".to_owned()))
     }
 }
 
@@ -97,8 +92,7 @@ impl store::HostBucket for KvView<'_> {
     }
 
     async fn drop(&mut self, bucket: Resource<Bucket>) -> wasmtime::Result<()> {
-        self.table.delete(bucket)?;
-        Ok(())
+        self.let_go(bucket)
     }
 }
 
@@ -156,8 +150,7 @@ impl atomics::HostCas for KvView<'_> {
     }
 
     async fn drop(&mut self, cas: Resource<CasHandle>) -> wasmtime::Result<()> {
-        self.table.delete(cas)?;
-        Ok(())
+        self.let_go_cas(cas)
     }
 }
 

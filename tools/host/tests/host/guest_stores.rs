@@ -1,11 +1,16 @@
 //! The key-value stores as a component sees them, through real HTTP: what holds, and each fault that the component has
 //! to defend itself against.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::{Application, STORE};
 use crate::scripts::{failed, ok, on_store, script};
+
+/// Three times as long as an idle instance is kept.
+const LONGER_THAN_IDLE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn single_keys_batches_and_counters_work() {
@@ -234,17 +239,86 @@ async fn a_lost_swap_without_its_bucket_is_an_error_of_the_store() {
     assert_eq!(results[5], failed("no-such-store"));
 }
 
-/// The host never forgets a handle that a swap used up, but there is room for more than an instance can make.
+/// S14. The host never forgets a handle that a swap used up. One that was dropped is forgotten.
 #[tokio::test]
-async fn an_instance_can_swap_more_often_than_256_times() {
+async fn an_instance_can_swap_256_times_and_then_no_more() {
     let application = Application::new(STORE);
     let host = application.start(&[]);
     let results = on_store(
         &host,
-        json!([{ "op": "swap-often", "key": "key", "times": 1000 }]),
+        json!([
+            { "op": "cas-often", "key": "key", "times": 1000 },
+            { "op": "swap-often", "key": "key", "times": 200 },
+            { "op": "cas-often", "key": "key", "times": 1000 },
+            { "op": "swap-often", "key": "key", "times": 100 },
+        ]),
     )
     .await;
-    assert_eq!(results, [ok(1000)]);
+    let full = "too many compare_and_swaps opened";
+    let expected = [
+        ok(1000),
+        ok(200),
+        ok(1000),
+        failed(&format!("after 56: {full}")),
+    ];
+    assert_eq!(results, expected);
+    // Nor can the next request to the same instance, which reads and sets as before.
+    let steps = json!([
+        { "op": "set", "key": "key", "value": "value" },
+        { "op": "cas", "name": "one", "key": "key" },
+        { "op": "get", "key": "key" },
+    ]);
+    let results = on_store(&host, steps.clone()).await;
+    assert_eq!(results, [ok(Value::Null), failed(full), ok("value")]);
+    // Another instance can.
+    tokio::time::sleep(LONGER_THAN_IDLE).await;
+    let results = on_store(&host, steps).await;
+    assert_eq!(results[1], ok(Value::Null));
+}
+
+/// S14. The handle that a lost swap gives takes room like any other.
+#[tokio::test]
+async fn a_swap_that_is_lost_without_room_for_its_new_handle_is_an_error_of_the_store() {
+    let application = Application::new(STORE);
+    let host = application.start(&[]);
+    let results = on_store(
+        &host,
+        json!([
+            { "op": "set", "key": "key", "value": "old" },
+            { "op": "swap-often", "key": "other", "times": 255 },
+            { "op": "cas", "name": "last", "key": "key" },
+            { "op": "current", "name": "last" },
+            { "op": "set", "key": "key", "value": "other" },
+            { "op": "swap", "name": "last", "value": "new" },
+            { "op": "get", "key": "key" },
+        ]),
+    )
+    .await;
+    let full = failed("too many compare_and_swaps opened");
+    assert_eq!(results[5..], [full, ok("other")]);
+}
+
+/// S14. Both interfaces count together.
+#[tokio::test]
+async fn an_instance_can_have_256_stores_open() {
+    let application = Application::new(STORE);
+    let host = application.start(&[]);
+    let (path, often) = script(json!([
+        { "op": "open-often", "store": "default", "times": 255 },
+        { "op": "open-often", "store": "default", "times": 256 },
+    ]));
+    let opened = json!([
+        ok(Value::Null),
+        ok(255),
+        failed("after 255: store table full")
+    ]);
+    // What a request had open is dropped with it.
+    for _ in 0..2 {
+        assert_eq!(host.script(path, &often).await, opened);
+    }
+    let often = json!([{ "op": "open-often", "store": "default", "times": 257 }]);
+    let opened = json!([failed("after 256: store-table-full")]);
+    assert_eq!(host.script("/spin-kv", &often).await, opened);
 }
 
 #[tokio::test]

@@ -77,6 +77,25 @@ async fn an_idle_instance_goes_after_a_second() {
     assert_eq!(host.json("/count").await, 1);
 }
 
+/// S15. Each request closes the instance that it is given, so each but the one beside them is given a new one.
+#[tokio::test]
+async fn an_instance_that_shows_backpressure_is_given_no_request_and_finishes_what_it_has() {
+    let application = Application::new("");
+    let host = Arc::new(application.start(&[]));
+    let beside = tokio::spawn({
+        let host = host.clone();
+        async move { host.json("/wait?500").await }
+    });
+    let mut counts = Vec::new();
+    for _ in 0..20 {
+        counts.push(host.json("/close").await.as_u64().expect("a number"));
+    }
+    let seconds = counts.iter().filter(|count| **count == 2).count();
+    assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
+    assert!(seconds <= 1, "{counts:?}");
+    assert_eq!(beside.await.unwrap(), 1);
+}
+
 #[tokio::test]
 async fn a_trap_is_a_500_and_the_host_goes_on() {
     let application = Application::new("");

@@ -59,6 +59,11 @@ async fn handle(request: Request) -> Result<Value> {
         "/plain" => json!("plain"),
         // Which request of its instance this is.
         "/count" => json!(count),
+        // Takes no more requests.
+        "/close" => {
+            wit_bindgen::backpressure_inc();
+            json!(count)
+        }
         "/wait" => {
             monotonic_clock::wait_for(query.parse::<u64>()? * 1_000_000).await;
             json!(count)

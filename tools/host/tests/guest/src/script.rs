@@ -67,6 +67,16 @@ enum Step {
         name: String,
         value: String,
     },
+    /// Makes a handle and drops it, many times over; answers how often it could.
+    CasOften {
+        key: String,
+        times: u32,
+    },
+    /// Opens many buckets beside the open one, and then drops them; answers how many it could.
+    OpenOften {
+        store: String,
+        times: u32,
+    },
     /// Makes a handle and swaps with it, many times over; answers how often it could.
     SwapOften {
         key: String,
@@ -143,6 +153,8 @@ impl Handles {
             })),
             Step::Current { name } => answer(self.named(&name)?.current().map(shown)),
             Step::Swap { name, value } => self.swap(&name, &value)?,
+            Step::CasOften { key, times } => cas_often(bucket?, &key, times),
+            Step::OpenOften { store, times } => open_often(&store, times),
             Step::SwapOften { key, times } => swap_often(bucket?, &key, times),
         })
     }
@@ -167,6 +179,19 @@ impl Handles {
             }
         })
     }
+}
+
+fn cas_often(bucket: &Bucket, key: &str, times: u32) -> Result<Value, String> {
+    for done in 0..times {
+        Cas::new(bucket, key).map_err(|error| format!("after {done}: {}", text(error)))?;
+    }
+    Ok(json!(times))
+}
+
+fn open_often(store: &str, times: u32) -> Result<Value, String> {
+    let open = |done| store::open(store).map_err(|error| format!("after {done}: {}", text(error)));
+    let open: Vec<Bucket> = (0..times).map(open).collect::<Result<_, _>>()?;
+    Ok(json!(open.len()))
 }
 
 fn swap_often(bucket: &Bucket, key: &str, times: u32) -> Result<Value, String> {

@@ -10,11 +10,27 @@ use crate::bindings::spin::key_value::key_value::{Error, Store};
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 enum Step {
-    Open { store: String },
-    Get { key: String },
-    Set { key: String, value: String },
-    Delete { key: String },
-    Exists { key: String },
+    Open {
+        store: String,
+    },
+    /// Opens many stores at a time, and then drops them; answers how many it could.
+    OpenOften {
+        store: String,
+        times: u32,
+    },
+    Get {
+        key: String,
+    },
+    Set {
+        key: String,
+        value: String,
+    },
+    Delete {
+        key: String,
+    },
+    Exists {
+        key: String,
+    },
     GetKeys,
 }
 
@@ -24,25 +40,37 @@ pub(crate) async fn run(script: &[u8]) -> Result<Value> {
     let mut open: Option<Store> = None;
     let mut results = Vec::new();
     for step in steps {
-        let result = if let Step::Open { store } = step {
-            Store::open(store).await.map(|store| {
+        let result = match step {
+            Step::Open { store } => Store::open(store).await.map_err(text).map(|store| {
                 open = Some(store);
                 json!(null)
-            })
-        } else {
-            call(open.as_ref().context("no store is open")?, step).await
+            }),
+            Step::OpenOften { store, times } => open_often(store, times).await,
+            step => {
+                let store = open.as_ref().context("no store is open")?;
+                call(store, step).await.map_err(text)
+            }
         };
         results.push(match result {
             Ok(value) => json!({ "ok": value }),
-            Err(error) => json!({ "err": text(error) }),
+            Err(error) => json!({ "err": error }),
         });
     }
     Ok(json!(results))
 }
 
+async fn open_often(store: String, times: u32) -> Result<Value, String> {
+    let mut open = Vec::new();
+    for done in 0..times {
+        let opened = Store::open(store.clone()).await;
+        open.push(opened.map_err(|error| format!("after {done}: {}", text(error)))?);
+    }
+    Ok(json!(open.len()))
+}
+
 async fn call(store: &Store, step: Step) -> Result<Value, Error> {
     Ok(match step {
-        Step::Open { .. } => unreachable!("the caller opens"),
+        Step::Open { .. } | Step::OpenOften { .. } => unreachable!("the caller opens"),
         Step::Get { key } => {
             let value = store.get(key).await?;
             json!(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
