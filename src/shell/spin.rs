@@ -18,6 +18,7 @@ use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, batch, store};
 use bytes::Bytes;
 use futures::future::{Either, select};
+use http::header::CONTENT_LENGTH;
 use http_body_util::{BodyExt, Full};
 use spin_sdk::http::{FromRequest as _, IntoResponse, Request};
 use spin_sdk::time::sleep;
@@ -60,6 +61,7 @@ const STORE: &str = "default";
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
+    static OPENED: Rc<Opened> = Rc::default();
 }
 
 /// What the platform calls. The SDK's own macro answers a head that it cannot read with a 500.
@@ -83,7 +85,13 @@ async fn handle(request: Request, inside: Rc<Inside>) -> Result<Response, ErrorC
     let app = app().await;
     let (head, body) = request.into_parts();
     let admission = app.admit(&head);
-    let body = read(body, admission.body_bytes_max()).await;
+    let body = match admission.body_bytes_max() {
+        // Most requests that take no body have none, and then nothing has to be waited for.
+        None if !head.headers.contains_key(CONTENT_LENGTH) && head.method.is_safe() => {
+            RequestBody::Whole(Vec::new())
+        }
+        bytes_max => read(body, bytes_max).await,
+    };
     let invocation = invocation_now();
     let reach = world(Rc::clone(&inside));
     let mut reply = app.answer(admission, &head, &body, reach, invocation).await;
@@ -129,8 +137,7 @@ fn invocation_now() -> Invocation {
 fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
     World {
         kv: SpinKv {
-            plain: OnceCell::new(),
-            conditional: OnceCell::new(),
+            opened: OPENED.with(Rc::clone),
             inside,
         },
         outgoing: SpinOutgoing,
@@ -275,9 +282,15 @@ fn entropy() -> Entropy {
 /// Before a value is written the request has its share of the instance's conditional writes. A counter is added to only
 /// where a conditional write follows, and what is deleted is of no use any more.
 struct SpinKv {
+    opened: Rc<Opened>,
+    inside: Rc<Inside>,
+}
+
+/// The store as it is open for all requests of the instance: opening it is a call like any other.
+#[derive(Default)]
+struct Opened {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
-    inside: Rc<Inside>,
 }
 
 /// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
@@ -286,19 +299,21 @@ const CALL_DEADLINE: Duration = Duration::from_secs(6);
 
 impl SpinKv {
     async fn plain(&self) -> Result<&key_value::Store, KvError> {
-        if self.plain.get().is_none() {
+        let plain = &self.opened.plain;
+        if plain.get().is_none() {
             let opened = in_time(key_value::Store::open(STORE)).await?;
-            // Should another call of the same request have been faster, its handle stays: it is as good.
-            let _ = self.plain.set(opened);
+            // Should another request have been faster, its handle stays: it is as good.
+            let _ = plain.set(opened);
         }
-        Ok(self.plain.get().expect("it was just set"))
+        Ok(plain.get().expect("it was just set"))
     }
 
     fn conditional(&self) -> Result<&store::Bucket, KvError> {
-        if self.conditional.get().is_none() {
-            let _ = self.conditional.set(store::open(STORE).map_err(error)?);
+        let conditional = &self.opened.conditional;
+        if conditional.get().is_none() {
+            let _ = conditional.set(store::open(STORE).map_err(error)?);
         }
-        Ok(self.conditional.get().expect("it was just set"))
+        Ok(conditional.get().expect("it was just set"))
     }
 }
 
