@@ -30,3 +30,4 @@ pub use operation::{Operations, Settled, Submission};
 pub use relay::{Delivered, Sink};
 pub use tick::{Directory, Parts, Tick, TickLimits, Ticked};
 pub use witness::{Fact, Witness};
+pub use write::Found;

@@ -20,7 +20,7 @@ use super::error::DriverError;
 use super::kv::Kv;
 use super::store::{Created, Identity, NewRecord, Node, Store};
 use super::witness::{Fact, Witness};
-use super::write::expires_at_ms;
+use super::write::{Found, expires_at_ms};
 use crate::machine::{Effect, Event, OperationEvent, Origin, Policy, Record, Timestamp, stored};
 
 /// Times that one call decides anew, after a conflict or because something has happened. Each conflict is somebody
@@ -149,7 +149,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                     let left = self.go_on(node, step, entropy).await?;
                     self.settle(left, entropy).await
                 } else {
-                    self.tell(node, submitted, now, entropy).await?
+                    self.tell(node.into(), submitted, now, entropy).await?
                 };
                 Ok(Submission {
                     settled,
@@ -167,7 +167,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Submission, DriverError> {
-        let settled = self.tell(node, submitted, now, entropy).await?;
+        let settled = self.tell(node.into(), submitted, now, entropy).await?;
         Ok(Submission {
             settled,
             is_new: false,
@@ -183,33 +183,33 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
         match self.store.load(id, now.as_unix_ms()).await? {
-            Some(node) => self.tell(node, event, now, entropy).await,
+            Some(node) => self.tell(node.into(), event, now, entropy).await,
             None => Ok(Settled::Gone),
         }
     }
 
-    /// Tells the operation in `node` what has happened, and carries out what follows.
+    /// Tells an operation what has happened, and carries out what follows.
     pub async fn tell(
         &self,
-        node: Node,
+        found: Found,
         event: OperationEvent,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Settled, DriverError> {
-        let left = self.move_on(node, event, now, entropy).await?;
+        let left = self.move_on(found, event, now, entropy).await?;
         Ok(self.settle(left, entropy).await)
     }
 
     /// [`Operations::tell`] without a timer for what is left to do. `None` when the record is gone.
     pub(super) async fn move_on(
         &self,
-        node: Node,
+        found: Found,
         event: OperationEvent,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Option<Left>, DriverError> {
         let event = Event::Operation(event);
-        match self.write(node, event, now, entropy).await? {
+        match self.write(found, event, now, entropy).await? {
             Some((node, step)) => self.go_on(node, step, entropy).await,
             None => Ok(None),
         }
@@ -245,8 +245,9 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                     }));
                 }
             };
+            let found = Found::read(node, step.record);
             match self
-                .write(node, Event::Operation(event), now, entropy)
+                .write(found, Event::Operation(event), now, entropy)
                 .await?
             {
                 Some(next) => (node, step) = next,

@@ -84,7 +84,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         loop {
             turns += 1;
             let woken = Event::Outbox(OutboxEvent::Woken);
-            let Some((started, step)) = self.write(node, woken, now, entropy).await? else {
+            let Some((started, step)) = self.write(node.into(), woken, now, entropy).await? else {
                 return Ok(None);
             };
             let is_idle = !step.is_changed;
@@ -93,7 +93,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
                 let Delivered { outcome, ended_at } = deliver(sink, &step, start).await;
                 now = ended_at;
                 let report = report(start, outcome);
-                match self.write(started, report, now, entropy).await? {
+                match self.write(started.into(), report, now, entropy).await? {
                     Some(next) => next,
                     None => return Ok(None),
                 }
@@ -127,7 +127,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
             return Ok(Settled::Gone);
         };
         let event = Event::Outbox(OutboxEvent::Delivery { seq, event });
-        let left = self.write(node, event, now, entropy).await?;
+        let left = self.write(node.into(), event, now, entropy).await?;
         let left = left.map(|(node, step)| Left {
             node,
             is_changed: step.is_changed,

@@ -12,6 +12,27 @@ use crate::machine::{
     stored,
 };
 
+/// An operation's node, with the record in it where somebody has read that already.
+#[derive(Debug, Clone)]
+pub struct Found {
+    node: Node,
+    record: Option<Record>,
+}
+
+impl Found {
+    /// A node whose record is this one.
+    pub const fn read(node: Node, record: Record) -> Self {
+        let record = Some(record);
+        Self { node, record }
+    }
+}
+
+impl From<Node> for Found {
+    fn from(node: Node) -> Self {
+        Self { node, record: None }
+    }
+}
+
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Decides and writes, again and again while others come in between. `None` when the record is gone.
     ///
@@ -19,15 +40,22 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// its own write there; then the report is stale, and the record is as it should be.
     pub(super) async fn write(
         &self,
-        mut node: Node,
+        found: Found,
         event: Event,
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Option<(Node, Step)>, DriverError> {
+        let Found {
+            mut node,
+            mut record,
+        } = found;
         let id = node.id();
         let is_report = is_report(&event);
         for _ in 0..TURNS_MAX {
-            let record = stored::decode(node.payload()).map_err(DriverError::Record)?;
+            let record = match record.take() {
+                Some(record) => record,
+                None => stored::decode(node.payload()).map_err(DriverError::Record)?,
+            };
             let step = self.decide(record, event.clone(), now, entropy);
             if step.effect == Effect::Expired {
                 return Ok(None);

@@ -17,6 +17,7 @@ use super::worker::Worker;
 use super::{forward, local};
 use crate::config::{Config, FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
 use crate::content::fingerprint;
+use crate::driver::Found;
 use crate::driver::kv::Kv;
 use crate::driver::store::Identity as StoreIdentity;
 use crate::driver::{Operations, Settled, Timers};
@@ -168,7 +169,12 @@ pub(super) async fn tell<K: Kv, O: Outgoing>(
     let worker = Worker::new(&open, operation, now);
     let operations = open.operations(operation, &worker);
     let settled = operations
-        .tell(node, event, now, &mut invocation.entropy)
+        .tell(
+            Found::read(node, record),
+            event,
+            now,
+            &mut invocation.entropy,
+        )
         .await?;
     let has_due_event = settled.has_due_event();
     let Settled::At { record, effect, .. } = settled else {

@@ -18,6 +18,7 @@ use super::reply::{self, Reply};
 use super::request::Invocation;
 use super::worker::Worker;
 use super::{admission, page_limits};
+use crate::driver::Found;
 use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
@@ -221,7 +222,12 @@ async fn tell<K: Kv, O: Outgoing>(
     let worker = Worker::new(open, operation, now);
     let operations = open.operations(operation, &worker);
     let settled = operations
-        .tell(node, event, now, &mut invocation.entropy)
+        .tell(
+            Found::read(node, record),
+            event,
+            now,
+            &mut invocation.entropy,
+        )
         .await?;
     let has_due_event = settled.has_due_event();
     let Settled::At { record, effect, .. } = settled else {

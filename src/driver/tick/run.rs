@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::together::together;
 use super::{Directory, Tick, Ticked};
+use crate::driver::Found;
 use crate::driver::arming::Timers;
 use crate::driver::census::Census;
 use crate::driver::entropy::Entropy;
@@ -397,7 +398,10 @@ where
         let now = self.now();
         if !before.state().is_terminal() && before.state().due().at.is_reached(now) {
             let woken = OperationEvent::Woken;
-            let Some(moved) = operations.move_on(node, woken, now, entropy).await? else {
+            let Some(moved) = operations
+                .move_on(Found::read(node, before.clone()), woken, now, entropy)
+                .await?
+            else {
                 return Ok(());
             };
             node = moved.node.clone();
