@@ -60,7 +60,8 @@ impl<'de> Visitor<'de> for TreeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Tree<'de>, A::Error> {
-        let mut members = Vec::new();
+        // Most of our objects have about so many; growing to it costs as much as a small record.
+        let mut members = Vec::with_capacity(8);
         while let Some(Tree(name)) = access.next_key()? {
             let Value::Text(name) = name else {
                 return Err(A::Error::custom("a name that is no text"));
