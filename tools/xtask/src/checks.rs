@@ -52,7 +52,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.run("documentation", documentation)?;
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
-    steps.check("sizes", || build::check_sizes(workspace))?;
+    steps.check("sizes", || build::check_sizes(workspace, &toolchain))?;
     let mut host_tests = build::host_command(workspace, HostProfile::Host, "test");
     host_tests.args(["--package", END_TO_END_PACKAGE]);
     host_tests.env("REPRISE_HOST", build::host_program(workspace));
