@@ -71,7 +71,7 @@ fn so_is_one_whose_file_has_the_journal_that_spin_gives_it() {
 }
 
 fn a_full_store(options: &Options) {
-    let state = TempDir::new().unwrap();
+    let state = TempDir::new().expect("a folder");
     let mut host = Host::start(state.path(), options);
     let before = host.client().task("before", Some("before"));
     host.kill();
