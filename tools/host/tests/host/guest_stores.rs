@@ -344,9 +344,9 @@ async fn data_outlives_the_process() {
 async fn a_store_that_cannot_be_opened_is_an_error_until_it_can() {
     let application = Application::new(STORE);
     let state = application.path().join("state");
-    let host = application.start(&["--state-dir", state.to_str().expect("the path is text")]);
     let file = state.join("sqlite_key_value.db");
-    std::fs::create_dir(&file).unwrap();
+    std::fs::create_dir_all(&file).unwrap();
+    let host = application.start(&["--state-dir", state.to_str().expect("the path is text")]);
 
     let opened = host.script("/kv", &script(json!([])).1).await;
     let error = opened[0]["err"]
