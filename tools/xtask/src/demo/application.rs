@@ -14,6 +14,9 @@ use crate::workspace::Workspace;
 /// From where on the configuration is about charges.
 const CHARGES: &str = "name = \"charge\"";
 
+/// The operators' page, which the manifest mounts.
+const PAGE: &str = "src/shell/console";
+
 /// How long nobody knows that an attempt is lost, as it is said below.
 pub(super) const LEASE: Duration = Duration::from_secs(5);
 
@@ -36,12 +39,26 @@ pub(crate) fn write(workspace: &Workspace, folder: &Path) -> Result<PathBuf> {
     };
     write("reprise.toml", &with_short_lease(&read("reprise.toml")?)?)?;
     write("openapi.yaml", &read("openapi.yaml")?)?;
+    copy_folder(&workspace.root.join(PAGE), &folder.join(PAGE))
+        .context("cannot copy the operators' page")?;
     // Only the components stay where they are.
     let source = format!("source = \"{}/target/", workspace.root.display());
     write(
         "spin.toml",
         &read("spin.toml")?.replace("source = \"target/", &source),
     )
+}
+
+/// Copies the files of a folder; folders in it are not copied.
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 fn with_short_lease(config: &str) -> Result<String> {
