@@ -41,3 +41,5 @@ mod worker;
 mod openapi;
 #[cfg(target_family = "wasm")]
 mod spin;
+#[cfg(target_family = "wasm")]
+mod wire;

@@ -10,22 +10,20 @@ use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Out
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
+use super::wire::{self, Collected, Incoming};
 use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, batch, store};
-use bytes::Bytes;
 use futures::future::{Either, select};
 use http::header::CONTENT_LENGTH;
-use http_body_util::{BodyExt, Full};
-use spin_sdk::http::{FromRequest as _, IntoResponse, Request};
+use http::request::Parts;
 use spin_sdk::time::sleep;
 use spin_sdk::wasip3::clocks::system_clock;
 use spin_sdk::wasip3::exports::http::handler::Guest;
 use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
-use spin_sdk::wasip3::http_compat::IncomingRequestBody;
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::{spawn, yield_async};
 use spin_sdk::{key_value, variables};
@@ -72,29 +70,32 @@ spin_sdk::wasip3::http::service::export!(Component);
 impl Guest for Component {
     async fn handle(request: types::Request) -> Result<Response, ErrorCode> {
         let inside = Inside::enter();
-        match Request::from_request(request) {
-            Ok(request) => handle(request, inside).await,
-            Err(_) => {
+        match wire::head(&request) {
+            Some(head) => handle(&head, request, inside).await,
+            None => {
                 leave(Problem::NotKept(LimitError::Malformed { what: "the head" }).reply()).await
             }
         }
     }
 }
 
-async fn handle(request: Request, inside: Rc<Inside>) -> Result<Response, ErrorCode> {
+async fn handle(
+    head: &Parts,
+    request: types::Request,
+    inside: Rc<Inside>,
+) -> Result<Response, ErrorCode> {
     let app = app().await;
-    let (head, body) = request.into_parts();
-    let admission = app.admit(&head);
+    let admission = app.admit(head);
     let body = match admission.body_bytes_max() {
         // Most requests that take no body have none, and then nothing has to be waited for.
         None if !head.headers.contains_key(CONTENT_LENGTH) && head.method.is_safe() => {
             RequestBody::Whole(Vec::new())
         }
-        bytes_max => read(body, bytes_max).await,
+        bytes_max => read(Incoming::of_request(request), bytes_max).await,
     };
     let invocation = invocation_now();
     let reach = world(Rc::clone(&inside));
-    let mut reply = app.answer(admission, &head, &body, reach, invocation).await;
+    let mut reply = app.answer(admission, head, &body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
     if undelivered.is_some() || app.has_to_flush() {
         let app = Rc::clone(&app);
@@ -128,9 +129,7 @@ async fn step_back() {
 
 /// Sends a reply on its way.
 async fn leave(reply: Reply) -> Result<Response, ErrorCode> {
-    let response = reply
-        .map(|body| Full::new(Bytes::from(body.0)))
-        .into_response()?;
+    let response = wire::response(reply.map(|body| body.0))?;
     // A task of its own writes the body. Once the host has taken it up, head and body leave in one segment; else the
     // second one waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40 ms.
     step_back().await;
@@ -168,12 +167,12 @@ const USELESS_DEADLINE: Duration = Duration::from_millis(250);
 
 /// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what
 /// stays unread when the answer leaves would cost the client its connection, and perhaps the answer.
-async fn read(mut body: IncomingRequestBody, bytes_max: Option<usize>) -> RequestBody {
+async fn read(body: Incoming, bytes_max: Option<usize>) -> RequestBody {
     let (bytes_max, deadline) = match bytes_max {
         Some(bytes_max) => (bytes_max, Duration::from_secs(BODY_DEADLINE_S)),
         None => (USELESS_BYTES_MAX, USELESS_DEADLINE),
     };
-    let collected = collect(&mut body, bytes_max);
+    let collected = body.collect(bytes_max);
     let late = async {
         // Mostly the body comes while the host goes on, and a timer is more work than that.
         step_back().await;
@@ -185,31 +184,6 @@ async fn read(mut body: IncomingRequestBody, bytes_max: Option<usize>) -> Reques
         Either::Left((Err(_), _)) => RequestBody::Broken,
         Either::Right(((), _)) => RequestBody::Late,
     }
-}
-
-/// What was read of a body.
-enum Collected {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// So many bytes, which is more than may be read.
-    TooLarge(usize),
-}
-
-/// Reads a body of at most this many bytes.
-async fn collect<B>(body: &mut B, bytes_max: usize) -> Result<Collected, B::Error>
-where
-    B: BodyExt<Data = Bytes> + Unpin,
-{
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            if bytes.len() + data.len() > bytes_max {
-                return Ok(Collected::TooLarge(bytes.len() + data.len()));
-            }
-            bytes.extend_from_slice(&data);
-        }
-    }
-    Ok(Collected::Whole(bytes))
 }
 
 /// The app of this instance. The first request sets it up; should that fail for a reason that may pass, the next one
@@ -425,24 +399,21 @@ async fn call_whole(
     request: http::Request<Vec<u8>>,
     bytes_max: Option<usize>,
 ) -> Result<Answered, CallError> {
-    let request = request.map(|body| Full::new(Bytes::from(body)));
-    let response = spin_sdk::http::send(request)
-        .await
-        .map_err(|error| call_error(&error))?;
-    let (head, mut body) = response.into_parts();
-    let length = Answered::announced_bytes(head.status, &head.headers);
+    let sent = wire::send(request).await;
+    let (status, headers, body) = sent.map_err(|error| call_error(&error))?;
+    let length = Answered::announced_bytes(status, &headers);
     let too_large = |read: usize| AnsweredBody::TooLarge {
         length_bytes: length.unwrap_or_default().max(read as u64),
     };
     let answered = |body| Answered {
-        status: head.status,
-        headers: head.headers.clone(),
+        status,
+        headers,
         body,
     };
     let Some(bytes_max) = bytes_max else {
         spawn(async move {
             // What stays unread costs the connection, and its other side whatever it was about to do after its answer.
-            let rest = collect(&mut body, USELESS_BYTES_MAX);
+            let rest = body.collect(USELESS_BYTES_MAX);
             let _ = select(pin!(rest), pin!(sleep(USELESS_DEADLINE))).await;
         });
         return Ok(answered(too_large(0)));
@@ -451,7 +422,7 @@ async fn call_whole(
         // What will not be kept is not waited for.
         return Ok(answered(too_large(0)));
     }
-    let collected = collect(&mut body, bytes_max).await;
+    let collected = body.collect(bytes_max).await;
     let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
         Collected::Whole(bytes) => bytes,
         Collected::TooLarge(read) => return Ok(answered(too_large(read))),

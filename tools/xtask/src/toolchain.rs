@@ -110,6 +110,11 @@ fn debian_cargo(workspace: &Workspace, subcommand: &str, linker: &Path) -> Comma
         "--target",
         WASM_TARGET,
     ]);
+    // As a ready-made standard library is: with the profile's own level it would be small and slow.
+    for package in ["alloc", "core", "dlmalloc", "std"] {
+        command.arg("--config");
+        command.arg(format!("profile.release.package.{package}.opt-level=3"));
+    }
     command.env("RUSTC", "/usr/bin/rustc");
     // Building the standard library is an unstable feature of cargo; the component's code keeps to the stable ones, as
     // it has to compile with other toolchains.

@@ -1,0 +1,161 @@
+//! HTTP as the platform has it: heads for the types of the `http` crate, and bodies as streams of bytes.
+//!
+//! The SDK's own conversions make frames of a body and builders of a head, for bodies and trailers of any kind, which costs
+//! a request about a twentieth of its time. Here a body is sent whole or read in pieces, and trailers are dropped.
+
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use spin_sdk::wasip3::http::types::{self, ErrorCode, Fields, Trailers};
+use spin_sdk::wasip3::wit_bindgen::{
+    FutureReader, FutureWriter, StreamReader, StreamResult, spawn,
+};
+use spin_sdk::wasip3::{http::client, wit_future, wit_stream};
+
+/// What is read of a body at a time, in bytes.
+const PIECE_BYTES: usize = 16 * 1_024;
+
+/// How the stream of a body ends.
+type End = Result<Option<Trailers>, ErrorCode>;
+
+/// The head of a request; `None` when it is none that HTTP knows.
+pub(super) fn head(request: &types::Request) -> Option<Parts> {
+    let (mut head, ()) = Request::new(()).into_parts();
+    head.method = Method::try_from(request.get_method()).ok()?;
+    head.headers = HeaderMap::try_from(request.get_headers()).ok()?;
+    // Which host a request names makes no difference here, but it has to be one.
+    if let Some(authority) = request.get_authority() {
+        Authority::try_from(authority).ok()?;
+    }
+    if let Some(path) = request.get_path_with_query() {
+        head.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
+    }
+    let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
+    let is_length = |length: &http::HeaderValue| {
+        let length = length.to_str().ok().and_then(|length| length.parse().ok());
+        length.is_some_and(|length: i64| length >= 0)
+    };
+    if !lengths.next().is_none_or(is_length) || lengths.next().is_some() {
+        return None;
+    }
+    Some(head)
+}
+
+/// A body that comes in.
+pub(super) struct Incoming {
+    bytes: StreamReader<u8>,
+    end: FutureReader<End>,
+    /// How the other side is told what became of its body; dropping it says that all is well.
+    _said: FutureWriter<Result<(), ErrorCode>>,
+}
+
+impl Incoming {
+    /// The body of a request.
+    pub(super) fn of_request(request: types::Request) -> Self {
+        Self::start(|said| types::Request::consume_body(request, said))
+    }
+
+    fn of_response(response: types::Response) -> Self {
+        Self::start(|said| types::Response::consume_body(response, said))
+    }
+
+    fn start(
+        consume: impl FnOnce(
+            FutureReader<Result<(), ErrorCode>>,
+        ) -> (StreamReader<u8>, FutureReader<End>),
+    ) -> Self {
+        let (said, said_reader) = wit_future::new(|| Ok(()));
+        let (bytes, end) = consume(said_reader);
+        let _said = said;
+        Self { bytes, end, _said }
+    }
+
+    /// Reads a body of at most this many bytes.
+    pub(super) async fn collect(mut self, bytes_max: usize) -> Result<Collected, ErrorCode> {
+        let mut collected = Vec::new();
+        loop {
+            let (result, piece) = self.bytes.read(Vec::with_capacity(PIECE_BYTES)).await;
+            let read = collected.len() + piece.len();
+            if read > bytes_max {
+                return Ok(Collected::TooLarge(read));
+            }
+            if collected.is_empty() {
+                collected = piece;
+            } else {
+                collected.extend(piece);
+            }
+            match result {
+                StreamResult::Complete(_) => {}
+                StreamResult::Dropped | StreamResult::Cancelled => break,
+            }
+        }
+        // A body that broke off ends as one that is whole does; only this tells.
+        self.end.await?;
+        Ok(Collected::Whole(collected))
+    }
+}
+
+/// What was read of a body.
+pub(super) enum Collected {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// So many bytes, which is more than may be read.
+    TooLarge(usize),
+}
+
+/// A response as the platform sends it. A task of its own writes the body.
+pub(super) fn response(response: Response<Vec<u8>>) -> Result<types::Response, ErrorCode> {
+    let (head, body) = response.into_parts();
+    let headers = fields(head.headers)?;
+    let (bytes, end) = send_body(body);
+    let (response, _) = types::Response::new(headers, Some(bytes), end);
+    response
+        .set_status_code(head.status.as_u16())
+        .map_err(|()| ErrorCode::HttpProtocolError)?;
+    Ok(response)
+}
+
+/// Sends a request, and waits for the head of the response.
+pub(super) async fn send(
+    request: Request<Vec<u8>>,
+) -> Result<(StatusCode, HeaderMap, Incoming), ErrorCode> {
+    let (head, body) = request.into_parts();
+    let headers = fields(head.headers)?;
+    let (bytes, end) = send_body(body);
+    let (request, _) = types::Request::new(headers, Some(bytes), end, None);
+    request
+        .set_method(&head.method.into())
+        .map_err(|()| ErrorCode::HttpRequestMethodInvalid)?;
+    let scheme = head.uri.scheme().map(types::Scheme::from);
+    let authority = head.uri.authority().map(Authority::as_str);
+    let path = head.uri.path_and_query().map(PathAndQuery::as_str);
+    request
+        .set_scheme(scheme.as_ref())
+        .and_then(|()| request.set_authority(authority))
+        .and_then(|()| request.set_path_with_query(path))
+        .map_err(|()| ErrorCode::HttpRequestUriInvalid)?;
+    let response = client::send(request).await?;
+    let status = StatusCode::from_u16(response.get_status_code())
+        .map_err(|_| ErrorCode::HttpProtocolError)?;
+    let headers = HeaderMap::try_from(response.get_headers())?;
+    Ok((status, headers, Incoming::of_response(response)))
+}
+
+fn fields(headers: HeaderMap) -> Result<Fields, ErrorCode> {
+    Fields::try_from(headers).map_err(|error| ErrorCode::InternalError(Some(error.to_string())))
+}
+
+/// Begins to send a body. Should nobody want it, or not all of it, that is nobody's error.
+fn send_body(body: Vec<u8>) -> (StreamReader<u8>, FutureReader<End>) {
+    let (mut bytes, bytes_reader) = wit_stream::new();
+    let (end, end_reader) = wit_future::new(|| Err(ErrorCode::ConnectionTerminated));
+    spawn(async move {
+        let unwritten = bytes.write_all(body).await;
+        drop(bytes);
+        if unwritten.is_empty() {
+            let _ = end.write(Ok(None)).await;
+        }
+    });
+    (bytes_reader, end_reader)
+}
