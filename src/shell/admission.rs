@@ -276,7 +276,7 @@ pub(super) fn not_allowed<'a>(head: &Parts, methods: &str) -> Result<Asked<'a>, 
     }
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
     /// How much of the body is to be read, in bytes.
     pub(super) fn body_bytes_max(&self) -> usize {
         match self {
@@ -296,6 +296,28 @@ impl Asked<'_> {
             | Self::EnableSink(_)
             | Self::Metrics
             | Self::Tick => 0,
+        }
+    }
+
+    /// The operation that the request is for, where it is for one.
+    pub(super) const fn operation(&self) -> Option<&'a Operation> {
+        match self {
+            Self::Submit(submit) => Some(submit.operation),
+            Self::Health
+            | Self::OpenApi
+            | Self::Console(_)
+            | Self::Options { .. }
+            | Self::Show(_)
+            | Self::Cancel(_)
+            | Self::Receive(_)
+            | Self::Projection(_)
+            | Self::DeadLetters(_)
+            | Self::Overview(_)
+            | Self::DeadLetter(..)
+            | Self::Sinks
+            | Self::EnableSink(_)
+            | Self::Metrics
+            | Self::Tick => None,
         }
     }
 

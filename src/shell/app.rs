@@ -6,7 +6,7 @@ use super::outgoing::Outgoing;
 use super::problem::Problem;
 use super::reply::{self, Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
-use super::tally::{Observer, Tally};
+use super::tally::{Observer, Tally, class_of};
 use super::{console, cors, dead_letters, inbox, metrics, operations, operators, overview, sinks};
 use crate::config::Config;
 use crate::driver::entropy::Entropy;
@@ -90,11 +90,11 @@ impl App {
         world: World<K, O>,
         invocation: Invocation,
     ) -> Reply {
-        let preflight = admission
-            .as_ref()
-            .ok()
+        let asked = admission.as_ref().ok();
+        let preflight = asked
             .and_then(|asked| asked.preflight(&head.headers))
             .map(str::to_owned);
+        let operation = asked.and_then(Asked::operation);
         let (emit, clock) = (world.log, world.clock);
         let answered = match admission {
             Ok(asked) => self.carry_out(asked, head, body, world, invocation).await,
@@ -107,7 +107,11 @@ impl App {
         let no_store = HeaderValue::from_static("no-store");
         reply.headers_mut().insert(CACHE_CONTROL, no_store);
         if let Ok(setup) = &self.setup {
-            self.tally.request(&setup.config, head, reply.status());
+            let class = operation.map_or_else(
+                || class_of(&setup.config, head),
+                |operation| operation.name.as_str(),
+            );
+            self.tally.request(class, reply.status());
             let headers = reply.headers_mut();
             cors::allow(&setup.config, &head.headers, preflight.as_deref(), headers);
         }
@@ -134,8 +138,10 @@ impl App {
 
     /// Whether this instance has counted so much that it is to be brought to the store, once the answer has left.
     #[must_use]
-    pub const fn has_to_flush(&self) -> bool {
-        self.tally.is_full()
+    ///
+    /// An instance that is about to end has to as soon as there is anything.
+    pub const fn has_to_flush(&self, is_ending: bool) -> bool {
+        self.tally.is_full(is_ending)
     }
 
     /// Brings what this instance has counted to the store. What cannot be brought there now stays until the next time.

@@ -38,6 +38,11 @@ impl Inside {
         RATION.with(|ration| ration.check(&self.0))
     }
 
+    /// See [`Ration::is_last`].
+    pub(super) fn is_last(&self) -> bool {
+        RATION.with(Ration::is_last)
+    }
+
     /// See [`Ration::reserve`].
     pub(super) fn reserve(&self, swaps: u32) -> bool {
         let is_there = RATION.with(|ration| ration.reserve(&self.0, swaps));

@@ -27,7 +27,7 @@ use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::{spawn, yield_async};
 use spin_sdk::{key_value, variables};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
@@ -60,6 +60,8 @@ thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
     static OPENED: Rc<Opened> = Rc::default();
+    /// What is to be written to the log.
+    static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What the platform calls. The SDK's own macro answers a head that it cannot read with a 500.
@@ -97,7 +99,7 @@ async fn handle(
     let reach = world(Rc::clone(&inside));
     let mut reply = app.answer(admission, head, &body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
-    if undelivered.is_some() || app.has_to_flush() {
+    if undelivered.is_some() || app.has_to_flush(inside.is_last()) {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
@@ -109,7 +111,7 @@ async fn handle(
                 app.deliver(undelivered, reach, invocation_now()).await;
             }
             // Another request of this instance may have been faster.
-            if app.has_to_flush() {
+            if app.has_to_flush(inside.is_last()) {
                 app.flush(world(inside), invocation_now()).await;
             }
         });
@@ -157,8 +159,22 @@ fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
 
 /// Writes a line to the log: the component's standard error, which the platform keeps or shows. Whether somebody reads
 /// it is nobody's business here.
+///
+/// The platform takes its time over each write, and everybody in the instance waits for it. So the lines of a moment are
+/// written together, by a task of their own that goes on as soon as the request at hand has to wait for something.
 fn log(line: &str) {
-    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+    let is_first = LINES.with_borrow_mut(|lines| {
+        let is_first = lines.is_empty();
+        lines.extend([line.as_bytes(), b"\n"].concat());
+        is_first
+    });
+    if is_first {
+        spawn(async {
+            step_back().await;
+            let lines = LINES.take();
+            let _ = std::io::stderr().write_all(&lines);
+        });
+    }
 }
 
 /// How much is read of a body that is of no use, and for how long.

@@ -15,8 +15,8 @@ use http::StatusCode;
 use http::request::Parts;
 use std::cell::{Cell, RefCell};
 
-/// Requests that an instance counts before it brings them to the store by itself: half of what one serves on Spin.
-const REQUESTS_MAX: u32 = 64;
+/// Requests that an instance counts before it brings them to the store by itself: as many as one serves on Spin.
+const REQUESTS_MAX: u32 = 128;
 
 /// The classes of requests that are no operation's. No operation has such a name.
 pub(super) const CLASSES: [&str; 4] = ["(records)", "(inbox)", "(operators)", "(none)"];
@@ -46,9 +46,10 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Whether there is so much that it is to be brought to the store.
-    pub(super) const fn is_full(&self) -> bool {
-        self.requests.get() >= REQUESTS_MAX
+    /// Whether there is so much that it is to be brought to the store; when the instance is about to end, whether there
+    /// is anything.
+    pub(super) const fn is_full(&self, is_ending: bool) -> bool {
+        self.requests.get() >= REQUESTS_MAX || (is_ending && self.has_news.get())
     }
 
     /// Whether there is anything worth a write.
@@ -72,8 +73,7 @@ impl Tally {
     }
 
     /// Counts a request that was answered.
-    pub(super) fn request(&self, config: &Config, head: &Parts, status: StatusCode) {
-        let class = class_of(config, head);
+    pub(super) fn request(&self, class: &str, status: StatusCode) {
         let status = match status.as_u16() {
             300..400 => "3xx",
             400..500 => "4xx",
@@ -162,7 +162,7 @@ fn outcome_of(was: &Delivery, is: &Delivery) -> Option<&'static str> {
 }
 
 /// The operation that a request is for, or the kind of what it is for: from the configuration, whatever a client sends.
-fn class_of<'a>(config: &'a Config, head: &Parts) -> &'a str {
+pub(super) fn class_of<'a>(config: &'a Config, head: &Parts) -> &'a str {
     let path = head.uri.path();
     let [records, inboxes, operators, none] = CLASSES;
     if path.starts_with(operators::PREFIX) {

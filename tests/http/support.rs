@@ -293,7 +293,7 @@ impl Service {
 
     /// Whether the component would bring its counts to the store now.
     pub fn has_to_flush(&self) -> bool {
-        self.app.has_to_flush()
+        self.app.has_to_flush(false)
     }
 
     pub fn flush(&self) {
