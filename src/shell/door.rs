@@ -38,11 +38,6 @@ impl Inside {
         RATION.with(|ration| ration.check(&self.0))
     }
 
-    /// See [`Ration::is_last`].
-    pub(super) fn is_last(&self) -> bool {
-        RATION.with(Ration::is_last)
-    }
-
     /// See [`Ration::reserve`].
     pub(super) fn reserve(&self, swaps: u32) -> bool {
         let is_there = RATION.with(|ration| ration.reserve(&self.0, swaps));
@@ -55,6 +50,11 @@ impl Inside {
         RATION.with(|ration| ration.take(&self.0));
         tend();
     }
+}
+
+/// See [`Ration::is_last`].
+pub(super) fn is_last() -> bool {
+    RATION.with(Ration::is_last)
 }
 
 impl Drop for Inside {

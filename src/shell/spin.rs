@@ -4,7 +4,7 @@
 //! the next instance would find again.
 
 use super::app::{App, Setup, Undelivered, World};
-use super::door::Inside;
+use super::door::{self, Inside};
 use super::log::refused;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
@@ -99,7 +99,7 @@ async fn handle(
     let reach = world(Rc::clone(&inside));
     let mut reply = app.answer(admission, head, &body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
-    if undelivered.is_some() || app.has_to_flush(inside.is_last()) {
+    if undelivered.is_some() || app.has_to_flush(door::is_last()) {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
@@ -111,7 +111,7 @@ async fn handle(
                 app.deliver(undelivered, reach, invocation_now()).await;
             }
             // Another request of this instance may have been faster.
-            if app.has_to_flush(inside.is_last()) {
+            if app.has_to_flush(door::is_last()) {
                 app.flush(world(inside), invocation_now()).await;
             }
         });

@@ -67,8 +67,11 @@ impl Incoming {
     ) -> Self {
         let (said, said_reader) = wit_future::new(|| Ok(()));
         let (bytes, end) = consume(said_reader);
-        let _said = said;
-        Self { bytes, end, _said }
+        Self {
+            bytes,
+            end,
+            _said: said,
+        }
     }
 
     /// Reads a body of at most this many bytes.
