@@ -24,6 +24,8 @@ pub struct Options {
     pub config: Option<String>,
     /// Replacements in `reprise.toml`.
     pub edits: Vec<(String, String)>,
+    /// Replacements in `spin.toml`. With any, requests go where that file says and nowhere else.
+    pub manifest_edits: Vec<(String, String)>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
     /// The journal of the SQLite file, where it is not to be the host's choice.
@@ -49,6 +51,13 @@ impl Options {
     #[must_use]
     pub fn edit(mut self, from: &str, to: &str) -> Self {
         self.edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// Replaces a piece of `spin.toml`, which then says by itself where requests may go.
+    #[must_use]
+    pub fn manifest_edit(mut self, from: &str, to: &str) -> Self {
+        self.manifest_edits.push((from.to_owned(), to.to_owned()));
         self
     }
 
@@ -97,12 +106,17 @@ impl Options {
             config = config.replace(from, to);
         }
         let source = format!("source = \"{}/target/", root.display());
-        let text = read("spin.toml")
-            .replace("source = \"target/", &source)
-            .replace(
+        let mut text = read("spin.toml").replace("source = \"target/", &source);
+        for (from, to) in &self.manifest_edits {
+            assert!(text.contains(from), "{from:?} is not in the manifest");
+            text = text.replace(from, to);
+        }
+        if self.manifest_edits.is_empty() {
+            text = text.replace(
                 "allowed_outbound_hosts = [\"",
                 "allowed_outbound_hosts = [\"http://127.0.0.1:*\", \"",
             );
+        }
         let copy = state.join("application");
         let write = |name: &str, text: &str| {
             fs::write(copy.join(name), text).expect("the state's folder can be written to");
