@@ -35,6 +35,13 @@ enum IsName {
 pub(crate) struct Names(BTreeMap<String, String>);
 
 impl Names {
+    /// A command of the document, with the names of the run.
+    pub(crate) fn here(&self, command: &str) -> String {
+        let replace =
+            |text: String, (written, seen): (&String, &String)| text.replace(written, seen);
+        self.0.iter().fold(command.to_owned(), replace)
+    }
+
     fn bind(&mut self, written: &str, seen: &str) -> bool {
         match self.0.get(written) {
             Some(bound) => bound == seen,

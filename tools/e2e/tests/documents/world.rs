@@ -136,6 +136,7 @@ impl World {
             _ => {}
         }
         let script = self.here(script);
+        let script = self.names.here(&script);
         let mut bash = Command::new("bash");
         bash.args(["-e", "-u", "-o", "pipefail", "-c", &script]);
         bash.current_dir(self.folder.path());
