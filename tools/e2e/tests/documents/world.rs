@@ -196,7 +196,10 @@ impl World {
 /// Whether a command asks and changes nothing, so that it may be asked again.
 fn only_looks(command: &str) -> bool {
     let changes = [" -d", " -X", " --data", " --request"];
-    command.starts_with("curl ") && !changes.iter().any(|option| command.contains(option))
+    let is_get =
+        command.starts_with("curl ") && !changes.iter().any(|option| command.contains(option));
+    let is_query = command.starts_with("sqlite3 ") && command.contains("\"SELECT ");
+    is_get || is_query
 }
 
 fn output(command: &mut Command) -> Result<String, String> {
