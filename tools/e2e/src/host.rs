@@ -26,6 +26,8 @@ pub struct Options {
     pub edits: Vec<(String, String)>,
     /// Replacements in `spin.toml`. With any, requests go where that file says and nowhere else.
     pub manifest_edits: Vec<(String, String)>,
+    /// The folder of another application, which is then started as it is.
+    pub from: Option<PathBuf>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
     /// The journal of the SQLite file, where it is not to be the host's choice.
@@ -61,6 +63,13 @@ impl Options {
         self
     }
 
+    /// Starts the application in this folder as it is.
+    #[must_use]
+    pub fn from(mut self, folder: &Path) -> Self {
+        self.from = Some(folder.to_owned());
+        self
+    }
+
     /// Lets the host tick this often, which takes an operators' token.
     #[must_use]
     pub fn tick(mut self, every: &str) -> Self {
@@ -91,6 +100,9 @@ impl Options {
     /// When the copy cannot be made, or an edit finds nothing.
     #[must_use]
     pub fn application(&self, state: &Path) -> PathBuf {
+        if let Some(folder) = &self.from {
+            return folder.clone();
+        }
         let manifest = manifest();
         let root = manifest.parent().expect("a manifest is in a folder");
         let read = |name: &str| {
@@ -304,8 +316,17 @@ fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
-fn host_program() -> PathBuf {
+/// The program of the host.
+#[must_use]
+pub fn host_program() -> PathBuf {
     env::var_os("REPRISE_HOST").map_or_else(|| target().join("host/reprise-host"), PathBuf::from)
+}
+
+/// The built component.
+#[must_use]
+pub fn component() -> PathBuf {
+    let built = || workspace().join("target/wasm32-wasip2/release/reprise.wasm");
+    env::var_os("REPRISE_WASM").map_or_else(built, PathBuf::from)
 }
 
 fn manifest() -> PathBuf {

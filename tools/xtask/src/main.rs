@@ -18,6 +18,7 @@ mod imports;
 mod journal;
 mod json;
 mod process;
+mod proxies;
 mod python;
 mod restate;
 mod rustc;

@@ -67,6 +67,14 @@ pub(crate) fn check(command: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks a command in the comments of a file, which may also be a script that some test runs.
+pub(crate) fn check_comment(command: &str) -> Result<(), String> {
+    match command.strip_prefix("deploy/") {
+        Some(script) => known_file(script.split_whitespace().next().unwrap_or_default()),
+        None => check(command),
+    }
+}
+
 /// Whether a shell would read it.
 pub(crate) fn syntax(script: &str) -> Result<(), String> {
     let output = Command::new("bash").args(["-n", "-c", script]).output();

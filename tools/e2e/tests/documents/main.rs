@@ -47,7 +47,7 @@ fn commands_in_the_comments_of_deploy_files_are_known() {
     for file in block::files_below(&root().join("deploy")) {
         let text = std::fs::read_to_string(&file).expect("a text file");
         for command in block::commented_commands(&text) {
-            elsewhere::check(&command)
+            elsewhere::check_comment(&command)
                 .unwrap_or_else(|problem| panic!("{}: {command}: {problem}", file.display()));
             commands += 1;
         }
