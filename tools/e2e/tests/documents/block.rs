@@ -121,6 +121,35 @@ pub(crate) fn links(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// A place in the sources, as a document names it: a path, and perhaps what is in the file, as `tests/a.rs` `a_test`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Source<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) name: Option<&'a str>,
+}
+
+/// The places in the sources that a text names.
+pub(crate) fn sources(text: &str) -> Vec<Source<'_>> {
+    const FOLDERS: [&str; 5] = ["src/", "tests/", "tools/", "deploy/", "wit/"];
+    // Between two marks there is code, and then text, and then code.
+    let spans: Vec<&str> = text.split('`').collect();
+    let is_path = |span: &str| {
+        FOLDERS.iter().any(|folder| span.starts_with(folder))
+            && !span.contains([' ', '*', '{', '…', '\n'])
+    };
+    let mut found = Vec::new();
+    for (at, path) in spans.iter().enumerate().skip(1).step_by(2) {
+        if is_path(path) {
+            let name = match spans[at + 1..] {
+                [" ", name, ..] if !is_path(name) => Some(name),
+                _ => None,
+            };
+            found.push(Source { path, name });
+        }
+    }
+    found
+}
+
 #[test]
 fn blocks_are_read_with_their_lines_and_without_their_indent() {
     let text = "a\n```console\n$ x\n```\n- b\n  ```sh\n  y\n    z\n  ```\n";
@@ -145,4 +174,18 @@ fn commands_in_comments_are_those_that_are_set_in() {
 fn links_are_those_within_the_repository() {
     let text = "[a](docs/a.md) ![b](b.png) [c](https://example.com) [d](e.md#part) [f](#here)";
     assert_eq!(links(text), ["docs/a.md", "b.png", "e.md"]);
+}
+
+#[test]
+fn sources_are_paths_and_what_is_named_behind_them() {
+    let line = "| a | `tests/a.rs` `b_c`, `tests/d.rs`; `x` and `src/e` |";
+    let source = |path, name| Source { path, name };
+    assert_eq!(
+        sources(line),
+        [
+            source("tests/a.rs", Some("b_c")),
+            source("tests/d.rs", None),
+            source("src/e", None)
+        ]
+    );
 }

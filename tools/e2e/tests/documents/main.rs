@@ -66,3 +66,23 @@ fn links_between_documents_lead_somewhere() {
         }
     }
 }
+
+/// A document that says which test shows something, or where a limit is, is right about it.
+#[test]
+fn sources_that_documents_name_are_there() {
+    for document in documents() {
+        let text = std::fs::read_to_string(root().join(&document)).expect("a document");
+        for line in text.lines() {
+            for source in block::sources(line) {
+                let path = root().join(source.path);
+                assert!(path.exists(), "{document}: {} is not there", source.path);
+                if let Some(name) = source.name {
+                    let code = std::fs::read_to_string(&path).expect("a source file");
+                    let is_there = code.contains(&format!("fn {name}("))
+                        || code.contains(&format!("const {name}:"));
+                    assert!(is_there, "{document}: {} has no {name}", source.path);
+                }
+            }
+        }
+    }
+}
