@@ -20,6 +20,7 @@ mod json;
 mod process;
 mod proxies;
 mod python;
+mod release;
 mod restate;
 mod rustc;
 mod rustup;
@@ -71,5 +72,6 @@ fn run() -> anyhow::Result<()> {
             Ok(())
         }
         Task::Test { quick } => checks::test(&workspace, quick),
+        Task::ReleaseCheck => release::check(&workspace),
     }
 }
