@@ -86,3 +86,26 @@ fn sources_that_documents_name_are_there() {
         }
     }
 }
+
+/// A metric that a document names is one that the page has.
+#[test]
+fn metrics_that_documents_name_are_there() {
+    /// A crate's name, as Rust spells it.
+    const CRATE: &str = "client";
+    let code = std::fs::read_to_string(root().join("src/shell/metrics.rs")).expect("the source");
+    let mut found = 0;
+    for document in documents() {
+        let text = std::fs::read_to_string(root().join(&document)).expect("a document");
+        let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+        for name in words.filter_map(|word| word.strip_prefix("reprise_")) {
+            if name != CRATE {
+                assert!(
+                    code.contains(&format!("\"{name}\"")),
+                    "{document}: reprise_{name}"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 5, "only {found} were found");
+}
