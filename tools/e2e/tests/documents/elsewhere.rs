@@ -32,6 +32,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo fmt ", "`cargo xtask test` runs it"),
     ("REPRISE_PYTHON=", "`cargo xtask test` runs it"),
     (
+        "python3 -m venv mine ",
+        "the Python of tools/e2e/requirements.txt has httpbin, and is what runs",
+    ),
+    (
         "while :; do curl ",
         "it never ends; tests/ticks.rs has the script that does the same",
     ),
