@@ -51,7 +51,11 @@ fn every_route_and_method_is_in_the_document_and_the_other_way_round() {
     for name in setup.config.sinks.keys() {
         paths.insert(format!("{}/{name}/enable", sinks::SINKS_PATH));
     }
-    assert_eq!(paths, documented.keys().cloned().collect());
+    assert_eq!(
+        paths,
+        documented.keys().cloned().collect(),
+        "the routes of reprise.toml and the paths of openapi.yaml"
+    );
 
     for (path, methods) in &documented {
         let admitted: BTreeSet<String> = METHODS
@@ -118,7 +122,11 @@ fn the_document_has_the_rules_of_the_configuration_and_the_limits_of_the_code() 
     let document = Document::read();
     for operation in &setup.config.operations {
         let method = operation.method.as_str().to_lowercase();
-        let submit = &document.object("/paths")[&operation.route.to_string()][&method];
+        let route = operation.route.to_string();
+        let paths = document.object("/paths");
+        let path = paths.get(&route);
+        let path = path.unwrap_or_else(|| panic!("openapi.yaml has no path {route}"));
+        let submit = &path[&method];
         let key = submit["parameters"].as_array().expect("parameters").iter();
         let key = key
             .map(|one| document.resolve(one))

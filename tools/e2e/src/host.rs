@@ -24,6 +24,10 @@ pub struct Options {
     pub config: Option<String>,
     /// Replacements in `reprise.toml`.
     pub edits: Vec<(String, String)>,
+    /// Replacements in `spin.toml`. With any, requests go where that file says and nowhere else.
+    pub manifest_edits: Vec<(String, String)>,
+    /// The folder of another application, which is then started as it is.
+    pub from: Option<PathBuf>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
     /// The journal of the SQLite file, where it is not to be the host's choice.
@@ -49,6 +53,20 @@ impl Options {
     #[must_use]
     pub fn edit(mut self, from: &str, to: &str) -> Self {
         self.edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// Replaces a piece of `spin.toml`, which then says by itself where requests may go.
+    #[must_use]
+    pub fn manifest_edit(mut self, from: &str, to: &str) -> Self {
+        self.manifest_edits.push((from.to_owned(), to.to_owned()));
+        self
+    }
+
+    /// Starts the application in this folder as it is.
+    #[must_use]
+    pub fn from(mut self, folder: &Path) -> Self {
+        self.from = Some(folder.to_owned());
         self
     }
 
@@ -82,6 +100,9 @@ impl Options {
     /// When the copy cannot be made, or an edit finds nothing.
     #[must_use]
     pub fn application(&self, state: &Path) -> PathBuf {
+        if let Some(folder) = &self.from {
+            return folder.clone();
+        }
         let manifest = manifest();
         let root = manifest.parent().expect("a manifest is in a folder");
         let read = |name: &str| {
@@ -97,12 +118,17 @@ impl Options {
             config = config.replace(from, to);
         }
         let source = format!("source = \"{}/target/", root.display());
-        let text = read("spin.toml")
-            .replace("source = \"target/", &source)
-            .replace(
+        let mut text = read("spin.toml").replace("source = \"target/", &source);
+        for (from, to) in &self.manifest_edits {
+            assert!(text.contains(from), "{from:?} is not in the manifest");
+            text = text.replace(from, to);
+        }
+        if self.manifest_edits.is_empty() {
+            text = text.replace(
                 "allowed_outbound_hosts = [\"",
                 "allowed_outbound_hosts = [\"http://127.0.0.1:*\", \"",
             );
+        }
         let copy = state.join("application");
         let write = |name: &str, text: &str| {
             fs::write(copy.join(name), text).expect("the state's folder can be written to");
@@ -290,8 +316,17 @@ fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
-fn host_program() -> PathBuf {
+/// The program of the host.
+#[must_use]
+pub fn host_program() -> PathBuf {
     env::var_os("REPRISE_HOST").map_or_else(|| target().join("host/reprise-host"), PathBuf::from)
+}
+
+/// The built component.
+#[must_use]
+pub fn component() -> PathBuf {
+    let built = || workspace().join("target/wasm32-wasip2/release/reprise.wasm");
+    env::var_os("REPRISE_WASM").map_or_else(built, PathBuf::from)
 }
 
 fn manifest() -> PathBuf {

@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask test` builds the component and the host, and names them in `REPRISE_HOST` and `REPRISE_MANIFEST`. Without
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, and the checker of pages
-//! in `REPRISE_AXE`; these have no default. A browser's driver is on the PATH, or what `REPRISE_CHROMEDRIVER` names.
+//! in `REPRISE_AXE`; these have no default. A browser's driver is on the PATH, or what `REPRISE_CHROMEDRIVER` names; so are
+//! the proxies, or what `REPRISE_NGINX` and `REPRISE_CADDY` name.
 
 mod browser;
 mod client;
@@ -17,7 +18,7 @@ mod upstream;
 pub use browser::{Browser, keys};
 pub use client::{Answer, Client};
 pub use front::Front;
-pub use host::{Host, Options};
+pub use host::{Host, Options, component, host_program};
 pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;

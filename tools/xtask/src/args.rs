@@ -28,6 +28,9 @@ The development commands of Reprise.
       Shows the counters of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped.
   cargo xtask test [--quick]
       Checks everything. --quick: formatting, lints and tests of the components' code, natively.
+  cargo xtask release-check
+      Says whether what is here can be released: one version everywhere and in the change log, nothing that is not
+      committed, documentation without warnings, the component's size and imports, the documents' examples.
   cargo xtask wasm
       Builds the components and prints their paths and sizes.
   cargo xtask imports [--bless]
@@ -76,6 +79,8 @@ pub(crate) enum Task {
     Python,
     /// Install the accessibility checker of the end-to-end tests.
     Axe,
+    /// Say whether this can be released.
+    ReleaseCheck,
     /// Run the checks.
     Test {
         /// Only those that need neither wasm nor wasmtime.
@@ -165,6 +170,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "bench" => Ok(Task::Bench(bench(known_after_name))),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
         "axe" => flag(&mut parser, None).map(|_| Task::Axe),
+        "release-check" => flag(&mut parser, None).map(|_| Task::ReleaseCheck),
         "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
@@ -284,6 +290,7 @@ mod tests {
         assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
         assert_eq!(parsed("python"), Ok(Task::Python));
         assert_eq!(parsed("axe"), Ok(Task::Axe));
+        assert_eq!(parsed("release-check"), Ok(Task::ReleaseCheck));
         assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
         assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
         assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));
@@ -370,6 +377,7 @@ mod tests {
             ("serve", "`serve`"),
             ("--quick", "--quick"),
             ("wasm --bless", "--bless"),
+            ("release-check --quick", "--quick"),
             ("imports --quick", "--quick"),
             ("test now", "now"),
             ("up --variable a=b", "--variable"),

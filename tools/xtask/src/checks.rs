@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{axe, bench, build, debian, demo, process, python};
+use crate::{axe, bench, build, debian, process, proxies, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -71,16 +71,24 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
         ensure_program(workspace, PROMTOOL, &["prometheus"], why)
     })?;
     host_tests.env("REPRISE_PROMTOOL", PROMTOOL);
+    steps.check("sqlite3", || {
+        let why = "the documents show how a store is backed up";
+        ensure_program(workspace, "sqlite3", &["sqlite3"], why)
+    })?;
+    steps.check("systemd-analyze", || {
+        let why = "the end-to-end tests have it verify the units in deploy";
+        ensure_program(workspace, "systemd-analyze", &["systemd"], why)
+    })?;
+    let proxies = steps.check("proxies", || proxies::ensure(workspace))?;
+    host_tests.env("REPRISE_NGINX", proxies.nginx);
+    host_tests.env("REPRISE_CADDY", proxies.caddy);
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
     steps.check("browser", || ensure_browser(workspace))?;
     let axe = steps.check("axe-core", || axe::ensure(workspace))?;
     host_tests.env("REPRISE_AXE", axe);
+    // The demo is part of them: README.md shows what it prints, so it is played there.
     steps.run("host and end-to-end tests", host_tests)?;
-    let program = build::host_program(workspace);
-    steps.check("demo", || {
-        demo::play(workspace, program, demo::Options::default())
-    })?;
     let bare = build::bare_manifest(workspace);
     let lints = wasm_lints(workspace, &toolchain, Some(&bare));
     steps.run("lints of the bare component", lints)?;

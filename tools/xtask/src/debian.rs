@@ -1,10 +1,11 @@
-//! Installing Debian packages: only what is missing, only as root or with a sudo that asks nothing, and never at the
-//! price of removing another package.
+//! Debian packages. They are installed only where they are missing, only as root or with a sudo that asks nothing, and never
+//! at the price of removing another package; or they are unpacked into a folder, which changes nothing else.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::process;
 use crate::workspace::Workspace;
@@ -39,6 +40,34 @@ pub(crate) fn ensure(workspace: &Workspace, packages: &[&str], why: &str) -> Res
         workspace,
         &format!("install --quiet --yes --no-remove --no-install-recommends {names}"),
     ))
+}
+
+/// Downloads a package and unpacks what is in it, without what it depends on, into a folder.
+pub(crate) fn unpack(workspace: &Workspace, package: &str, folder: &Path, why: &str) -> Result<()> {
+    eprintln!("Unpacking the Debian package {package}: {why}.");
+    let download = || {
+        let mut apt = workspace.command("apt-get");
+        apt.args(["download", "--quiet", package])
+            .current_dir(folder);
+        process::run(apt)
+    };
+    if download().is_err() {
+        // The lists may be missing, or older than the archive.
+        let rights =
+            Rights::look(workspace).context("renewing the lists of packages takes root")?;
+        process::run(rights.apt_get(workspace, "update --quiet"))?;
+        download()?;
+    }
+    for entry in fs::read_dir(folder)? {
+        let archive = entry?.path();
+        if archive.extension().is_some_and(|end| end == "deb") {
+            let mut dpkg = workspace.command("dpkg-deb");
+            dpkg.arg("--extract").arg(&archive).arg(folder);
+            process::run(dpkg)?;
+            fs::remove_file(&archive)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_installed(workspace: &Workspace, package: &str) -> bool {

@@ -18,7 +18,9 @@ mod imports;
 mod journal;
 mod json;
 mod process;
+mod proxies;
 mod python;
+mod release;
 mod restate;
 mod rustc;
 mod rustup;
@@ -70,5 +72,6 @@ fn run() -> anyhow::Result<()> {
             Ok(())
         }
         Task::Test { quick } => checks::test(&workspace, quick),
+        Task::ReleaseCheck => release::check(&workspace),
     }
 }
