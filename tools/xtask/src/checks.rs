@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{axe, bench, build, debian, demo, process, python};
+use crate::{axe, bench, build, debian, demo, deny, process, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -73,6 +73,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     host_tests.env("REPRISE_PROMTOOL", PROMTOOL);
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
+    steps.check("dependencies", || deny::deny(workspace))?;
     steps.check("browser", || ensure_browser(workspace))?;
     let axe = steps.check("axe-core", || axe::ensure(workspace))?;
     host_tests.env("REPRISE_AXE", axe);
