@@ -1,9 +1,9 @@
 //! `cargo xtask deny`: what the workspace depends on, held against its policies by cargo-deny.
 //!
-//! `deny.toml` is for the component, `tools/deny.toml` for all that tests and measures it, `tools/fuzz/deny.toml` for the
-//! fuzz targets, a workspace of their own; each exception is there with its reason. The database of advisories is fetched
-//! from where it is kept. Where that is out of reach everything else is checked all the same, and it is said that this
-//! was not.
+//! `deny.toml` is for the component, `tools/deny.toml` for all that tests and measures it, `tools/fuzz/deny.toml` for
+//! the fuzz targets, a workspace of their own; each exception is there with its reason. The database of advisories is
+//! fetched from where it is kept. Where that is out of reach everything else is checked all the same, and it is said
+//! that this was not.
 
 use std::path::{Path, PathBuf};
 
