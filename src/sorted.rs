@@ -48,7 +48,7 @@ impl<K, V> Sorted<K, V> {
     }
 
     /// The keys, in their order.
-    pub fn keys(&self) -> impl Iterator<Item = &K> {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
         self.0.iter().map(|(key, _)| key)
     }
 

@@ -1,8 +1,8 @@
 //! Routes: paths with parameters, such as `/accounts/{account}/payments`.
 //!
 //! A path is compared as it came, percent-encoding included, so that one resource has one spelling. A parameter stands
-//! for one whole segment, never an empty one and never one in which `.` or `..` stands between separators, in any
-//! encoding: whoever gets the path next might resolve those to another resource.
+//! for one whole segment, never an empty one and never one in which `.` or `..` stands between separators, however often
+//! it is encoded: whoever gets the path next might resolve those to another resource.
 
 use std::fmt;
 
@@ -94,13 +94,11 @@ impl RouteTemplate {
     /// Reads a template whose parameters are all among those of `route`. The error says what is wrong.
     pub fn parse(text: &str, route: &Route) -> Result<Self, String> {
         let segments = parse_segments(text)?;
-        let unknown = segments
-            .iter()
-            .filter_map(Segment::param)
-            .find(|name| !route.params().any(|param| param == *name));
-        match unknown {
-            Some(name) => Err(format!("the route has no parameter {{{name}}}")),
-            None => Ok(Self(segments)),
+        let mut names = segments.iter().filter_map(Segment::param);
+        if names.all(|name| route.params().any(|param| param == name)) {
+            Ok(Self(segments))
+        } else {
+            Err("it has a parameter that the route has not".to_owned())
         }
     }
 
@@ -150,20 +148,54 @@ fn split_segment(path: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(end))
 }
 
+/// How often a segment may be percent-encoded, the first time included.
+const ENCODINGS_MAX: usize = 3;
+
 /// A segment as the value of a parameter.
 ///
-/// Servers differ in what they decode before they resolve dots, in whether a backslash separates, and in whether what
-/// follows a semicolon belongs to the segment. So `..%2Fadmin` and `..;` are no values either.
+/// Servers differ in what they decode before they resolve dots, and how often; in whether a backslash separates, and in
+/// whether what follows a semicolon belongs to the segment. So `..%2Fadmin`, `%252e%252e` and `..;` are no values either.
 fn value(segment: &str) -> Option<&str> {
-    let decoded = segment
-        .to_ascii_lowercase()
-        .replace("%2e", ".")
-        .replace("%2f", "/")
-        .replace("%5c", "/")
-        .replace("%3b", ";")
-        .replace('\\', "/");
-    let is_dots = |part: &str| matches!(part.split(';').next(), Some("." | ".."));
-    (!segment.is_empty() && !decoded.split('/').any(is_dots)).then_some(segment)
+    if segment.is_empty() {
+        return None;
+    }
+    let mut text = segment.as_bytes().to_vec();
+    for _ in 0..=ENCODINGS_MAX {
+        let mut parts = text.split(|byte| matches!(byte, b'/' | b'\\'));
+        let is_dots = |part: &[u8]| {
+            let name = part.split(|byte| *byte == b';').next();
+            matches!(name, Some(b"." | b".."))
+        };
+        if parts.any(is_dots) {
+            return None;
+        }
+        let next = decoded(&text);
+        if next == text {
+            return Some(segment);
+        }
+        text = next;
+    }
+    None
+}
+
+/// One round of percent-decoding. What is no escape stays as it is.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        let escaped = match rest {
+            [high, low, ..] if *first == b'%' => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        let escaped = escaped.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        if escaped.is_some() {
+            rest = &rest[2..];
+        }
+        bytes.push(escaped.unwrap_or(*first));
+    }
+    bytes
 }
 
 fn parse_segments(text: &str) -> Result<Vec<Segment>, String> {
@@ -234,6 +266,14 @@ mod tests {
             ("/accounts/..\\admin/payments", None),
             ("/accounts/..;/payments", None),
             ("/accounts/..%3Bx=1/payments", None),
+            ("/accounts/%252e%252e/payments", None),
+            ("/accounts/.%25%32%65/payments", None),
+            ("/accounts/a%25255C..%252fb/payments", None),
+            ("/accounts/%2525252525/payments", None),
+            ("/accounts/%252541/payments", Some(&["account=%252541"])),
+            ("/accounts/100%25/payments", Some(&["account=100%25"])),
+            ("/accounts/%/payments", Some(&["account=%"])),
+            ("/accounts/%zz%2/payments", Some(&["account=%zz%2"])),
             ("/accounts/a%2Fb/payments", Some(&["account=a%2Fb"])),
             ("/accounts/...;v=1.2/payments", Some(&["account=...;v=1.2"])),
             ("/accounts/7/payments/", None),
@@ -272,7 +312,7 @@ mod tests {
         assert_eq!(template.fill(&params), "/v1/2%2F3/1/c");
         assert_eq!(
             RouteTemplate::parse("/{z}", &route),
-            Err("the route has no parameter {z}".to_owned())
+            Err("it has a parameter that the route has not".to_owned())
         );
         assert_eq!(route.to_string(), "/a/{x}/b/{y}");
     }

@@ -65,7 +65,7 @@ pub enum Outcome {
     },
 }
 
-/// A retry that waits for the budget's word. Only [`super::decide`] asks, so a retry is charged when it is scheduled
+/// A retry that waits for the budget's word. Only [`super::decide()`] asks, so a retry is charged when it is scheduled
 /// and at no other time. A question that was answered can be put again after a lost swap, without a second charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {

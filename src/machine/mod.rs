@@ -18,7 +18,7 @@
 //!  Queued, Running, Waiting ── cancel asked ──▶ Cancelled
 //! ```
 //!
-//! [`decide`] takes a record, an event, the time, entropy and a policy, and says what to write and what to do then.
+//! [`decide()`] takes a record, an event, the time, entropy and a policy, and says what to write and what to do then.
 //! The driver loads, decides, writes and acts, in that order; this layer never does any of it. It has no clock, no
 //! randomness, no store, no network, nothing asynchronous, no type of HTTP's, and no floats.
 //!

@@ -14,7 +14,7 @@ use super::state::{Running, State};
 use super::time::{Due, DueReason, Timestamp};
 use crate::json::tree::from_object;
 
-/// What is known of one operation. Only [`super::decide`] makes a changed one.
+/// What is known of one operation. Only [`super::decide()`] makes a changed one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Record {
     origin: Arc<Origin>,

@@ -27,6 +27,11 @@ impl<'a> At<'a> {
         &self.node.value
     }
 
+    /// Where it stands, such as `operations.charge`. No value of a variable is in it.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// The error that this value is wrong.
     #[expect(
         clippy::unnecessary_box_returns,

@@ -75,17 +75,18 @@ fn operations(at: &At<'_>, around: &Surroundings<'_>) -> Result<Vec<Operation>, 
         return Err(at.wrong("is empty: a service has at least one operation"));
     }
     let mut operations: Vec<Operation> = Vec::new();
-    for item in items {
+    for item in &items {
         let fields = item.fields(operation::FIELDS)?;
         let operation = operation::read(&fields, around)?;
         if operations.iter().any(|other| other.name == operation.name) {
             return Err(fields.wrong("name", "is the name of another operation too"));
         }
-        let clash = operations.iter().find(|other| {
+        let clash = operations.iter().zip(&items).find(|(other, _)| {
             other.method == operation.method && other.route.overlaps(&operation.route)
         });
-        if let Some(other) = clash {
-            let problem = format!("matches requests that {} matches too", other.route);
+        if let Some((_, other)) = clash {
+            // Not by its route, which may be a variable's value.
+            let problem = format!("matches requests that {} matches too", other.path());
             return Err(fields.wrong("route", problem));
         }
         operations.push(operation);

@@ -66,7 +66,7 @@ pub use wheel::Slot;
 use super::entropy::Entropy;
 use super::kv::Kv;
 use identity::Link;
-use node::{BrokenWalks, Walked};
+use node::{BrokenWalks, Circle, Walked};
 use word::Word;
 
 /// Limits of the store, each with its reason.
@@ -213,8 +213,10 @@ impl<K: Kv> Store<K> {
     async fn was_cut_off(&self, own: Pointer, end: Link) -> Result<bool, StoreError> {
         let mut at = end.remains();
         let mut length = 0;
+        let mut circle = Circle::default();
         while let Some(pointer) = at
             && length < limits::MAX_CHAIN_TO_PURGE
+            && !circle.closes_at(pointer)
         {
             if pointer == own {
                 return Ok(true);

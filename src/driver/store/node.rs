@@ -136,6 +136,9 @@ impl Node {
         };
         let next = Link::from_raw(take_u64(&mut rest)?).ok_or("its link is not a link")?;
         let revision = take_u64(&mut rest)?;
+        if revision == u64::MAX {
+            return Err("its revision is one that no node comes to");
+        }
         let mut writers = [0; WRITERS];
         for writer in &mut writers {
             *writer = take_u64(&mut rest)?;
@@ -206,10 +209,11 @@ impl<K: Kv> Store<K> {
     ) -> Result<Walked, StoreError> {
         let mut link = from;
         let mut length = 0;
+        let mut circle = Circle::default();
         while let Some(pointer) = link.next() {
             length += 1;
-            if length > longest {
-                let why = "the chain that leads here is longer than any that we build";
+            if length > longest || circle.closes_at(pointer) {
+                let why = "the chain that leads here is a circle, or longer than any that we build";
                 return Err(StoreError::Corrupt {
                     key: pointer.key(),
                     why,
@@ -224,6 +228,29 @@ impl<K: Kv> Store<K> {
             }
         }
         Ok(Walked::Whole(link))
+    }
+}
+
+/// Notices a chain that leads back into itself. None of ours does; values that are not ours may, and a chain that is read
+/// without an end reads for minutes before it is the longest that there can be.
+///
+/// Whoever goes round in a circle comes by each of its nodes, so also by the one that was met last at a power of two steps
+/// (Brent's algorithm). It takes three times as many steps as there are nodes at the most.
+#[derive(Debug, Default)]
+pub(super) struct Circle {
+    steps: usize,
+    met: Option<Pointer>,
+}
+
+impl Circle {
+    /// Goes one step on, to this node. Whether it was come by before.
+    pub(super) fn closes_at(&mut self, pointer: Pointer) -> bool {
+        let closes = self.met == Some(pointer);
+        self.steps += 1;
+        if self.steps.is_power_of_two() {
+            self.met = Some(pointer);
+        }
+        closes
     }
 }
 

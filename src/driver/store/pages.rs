@@ -9,7 +9,7 @@
 //! read and never write.
 
 use super::identity::Link;
-use super::node::{BrokenWalks, Walk};
+use super::node::{BrokenWalks, Circle, Walk};
 use super::word::{Word, bucket_key};
 use super::{Node, Pointer, Store, StoreError, limits};
 use crate::driver::kv::Kv;
@@ -200,6 +200,7 @@ impl<K: Kv> Store<K> {
         let mut last = behind;
         let mut is_last_live = true;
         let mut broken = BrokenWalks::default();
+        let mut circle = Circle::default();
         let mut link = head;
         let mut is_link_open = behind.is_some();
         loop {
@@ -231,6 +232,13 @@ impl<K: Kv> Store<K> {
                 broken.note(pointer)?;
                 continue;
             };
+            if circle.closes_at(pointer) {
+                let why = "its chain is a circle";
+                return Err(StoreError::Corrupt {
+                    key: pointer.key(),
+                    why,
+                });
+            }
             (last, is_last_live, link) = (Some(pointer), node.is_live(now_ms), node.next);
             if visit(&node) == Walk::Stop {
                 return place(last);

@@ -1,7 +1,7 @@
 //! Purge: expired records give their space back, and whoever visits a bucket is shown what it holds.
 
 use super::identity::Link;
-use super::node::{BrokenWalks, Walk, Walked};
+use super::node::{BrokenWalks, Circle, Walk, Walked};
 use super::word::{WordSwap, bucket_key};
 use super::{Node, Pointer, Store, StoreError, limits};
 use crate::driver::kv::Kv;
@@ -156,7 +156,8 @@ impl<K: Kv> Store<K> {
     async fn delete_remains(&self, link: Link, kept: usize) -> Result<Purged, StoreError> {
         let mut remains = Vec::new();
         let mut at = link.remains();
-        while let Some(pointer) = at {
+        let mut circle = Circle::default();
+        while let Some(pointer) = at.filter(|pointer| !circle.closes_at(*pointer)) {
             let Some(node) = self.read_node(pointer).await? else {
                 break;
             };

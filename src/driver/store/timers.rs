@@ -18,6 +18,7 @@
 //! record alone says what is due. A timer is never moved, so it costs two writes, and one when it is taken.
 
 use super::identity::Link;
+use super::node::Circle;
 use super::wheel::{Reached, Slot};
 use super::word::WordSwap;
 use super::{Pointer, Store, StoreError, limits};
@@ -206,12 +207,11 @@ impl<K: Kv> Store<K> {
         let Some(mut top) = self.follow(head).await? else {
             return Ok(found);
         };
-        let mut milestones: usize = 0;
+        let mut circle = Circle::default();
         while let Some(below) = self.follow(top.milestone).await?
-            && milestones < limits::MAX_CHAIN_TO_PURGE
+            && !circle.closes_at(below.pointer)
         {
             top = below;
-            milestones += 1;
         }
         let mut at = Some(top);
         while let Some(timer) = at

@@ -75,19 +75,21 @@ impl FromTree for (String, String) {
     }
 }
 
-/// An object whose names are keys of one kind.
+/// An object whose names are keys of one kind, in the order in which we write them. Out of order, each would make room for
+/// itself among all others.
 impl<K, T> FromTree for Sorted<K, T>
 where
-    K: FromStr<Err: fmt::Display> + Ord + fmt::Display,
+    K: FromStr<Err: fmt::Display> + Ord,
     T: FromTree,
 {
     fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
         let mut map = Self::new();
         for (name, value) in tree.members()?.0 {
             let key: K = name.parse().map_err(Misfit::new)?;
-            if map.insert(key, T::from_tree(value)?).is_some() {
-                return Err(Misfit::new("there twice").within(&name));
+            if map.keys().next_back().is_some_and(|last| *last >= key) {
+                return Err(Misfit::new("there twice, or not in its order").within(&name));
             }
+            map.insert(key, T::from_tree(value)?);
         }
         Ok(map)
     }

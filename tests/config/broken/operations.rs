@@ -102,7 +102,7 @@ pub(crate) const OF_CHARGE: &[Case] = &[
         "upstream_path = '/{from}'",
         Some(8),
         "operations.charge.upstream_path",
-        "{from}",
+        "a parameter that the route has not",
     ),
     (
         "retry_statuses = [429, 500]",
@@ -180,6 +180,6 @@ pub(crate) const OF_CHARGE: &[Case] = &[
         "[[operations]]\nname = 'b'\nroute = '/charge/all'\nhandler = 'analyze'",
         Some(10),
         "operations.b.route",
-        "matches requests that /charge/{to} matches too",
+        "matches requests that operations.charge matches too",
     ),
 ];

@@ -228,6 +228,6 @@ pub(crate) const OF_TASKS: &[Case] = &[
         "[[operations]]\nname = 'b'\nroute = '/tasks'\nhandler = 'analyze'",
         Some(7),
         "operations.b.route",
-        "matches requests that /tasks matches too",
+        "matches requests that operations.tasks matches too",
     ),
 ];

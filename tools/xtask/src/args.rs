@@ -35,6 +35,9 @@ The development commands of Reprise.
       Builds the components and prints their paths and sizes.
   cargo xtask imports [--bless]
       Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
+  cargo xtask deny
+      Holds what the workspace depends on against deny.toml and its like: licences, sources, versions, and known flaws
+      where their database can be reached. Installs cargo-deny in the target directory if it is not on the PATH.
   cargo xtask bench [--quick] [OPTIONS…]
       Measures Reprise beside its peers and prints a table; `cargo xtask bench --help` lists the options. --quick: only
       checks that the benchmark works, on what the tests have built.
@@ -73,6 +76,8 @@ pub(crate) enum Task {
         /// Write the list instead of comparing with it.
         bless: bool,
     },
+    /// Hold the dependencies against their policies.
+    Deny,
     /// Measure.
     Bench(BenchOptions),
     /// Install the Python programs of the end-to-end tests.
@@ -167,6 +172,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "watch" => watch::Options::parse(&mut parser).map(Task::Watch),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
+        "deny" => flag(&mut parser, None).map(|_| Task::Deny),
         "bench" => Ok(Task::Bench(bench(known_after_name))),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
         "axe" => flag(&mut parser, None).map(|_| Task::Axe),
@@ -288,6 +294,7 @@ mod tests {
         assert_eq!(parsed("wasm"), Ok(Task::Wasm));
         assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
         assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
+        assert_eq!(parsed("deny"), Ok(Task::Deny));
         assert_eq!(parsed("python"), Ok(Task::Python));
         assert_eq!(parsed("axe"), Ok(Task::Axe));
         assert_eq!(parsed("release-check"), Ok(Task::ReleaseCheck));

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::build::HostProfile;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
-use crate::{axe, bench, build, debian, process, proxies, python};
+use crate::{axe, bench, build, debian, deny, process, proxies, python};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";
@@ -47,9 +47,19 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     let lints = wasm_lints(workspace, &toolchain, None);
     steps.run("lints of the components", lints)?;
     steps.run("tests", cargo("test"))?;
-    let mut documentation = cargo("doc --profile host --workspace --no-deps");
-    documentation.env("RUSTDOCFLAGS", "-D warnings");
-    steps.run("documentation", documentation)?;
+    // Apart, because a link to what is private is wrong in the one and right in the other.
+    for (name, items) in [
+        ("documentation", ""),
+        (
+            "documentation of what is private",
+            "--document-private-items",
+        ),
+    ] {
+        let documentation = format!("doc --profile host --workspace --no-deps {items}");
+        let mut documentation = cargo(&documentation);
+        documentation.env("RUSTDOCFLAGS", "-D warnings");
+        steps.run(name, documentation)?;
+    }
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("sizes", || build::check_sizes(workspace, &toolchain))?;
@@ -84,6 +94,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     host_tests.env("REPRISE_CADDY", proxies.caddy);
     let python = steps.check("python", || python::ensure(workspace))?;
     host_tests.env("REPRISE_PYTHON", python);
+    steps.check("dependencies", || deny::deny(workspace))?;
     steps.check("browser", || ensure_browser(workspace))?;
     let axe = steps.check("axe-core", || axe::ensure(workspace))?;
     host_tests.env("REPRISE_AXE", axe);

@@ -13,6 +13,7 @@ mod build;
 mod checks;
 mod debian;
 mod demo;
+mod deny;
 mod http;
 mod imports;
 mod journal;
@@ -62,6 +63,7 @@ fn run() -> anyhow::Result<()> {
         Task::Watch(options) => watch::watch(&options),
         Task::Wasm => build::wasm(&workspace),
         Task::Imports { bless } => build::imports(&workspace, bless),
+        Task::Deny => deny::deny(&workspace),
         Task::Bench(options) => bench::bench(&workspace, &options),
         Task::Python => {
             println!("{}", python::ensure(&workspace)?.display());
