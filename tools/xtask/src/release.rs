@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::build::{self, HostProfile};
 use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
-use crate::{process, python};
+use crate::{deny, process, python};
 
 /// Where a stored form's version is in the sources, and what the change log calls it.
 const FORMS: [(&str, &str, &str); 2] = [
@@ -31,7 +31,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     }
     report.check("tree", || tree(workspace));
     report.check("documentation", || documentation(workspace));
-    // Here comes the check of licences and advisories, once there is a command for it.
+    report.check("dependencies", || deny::deny(workspace));
     let toolchain = report.check("components", || components(workspace));
     if let Some(toolchain) = toolchain {
         report.check("size", || build::check_sizes(workspace, &toolchain));
