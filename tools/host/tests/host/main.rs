@@ -10,6 +10,7 @@ mod redis_rules;
 mod redis_server;
 mod scripts;
 mod serving;
+mod sole;
 mod sqlite_rules;
 mod starting;
 mod stats;
