@@ -2,6 +2,7 @@
 //! host's program with a component in it over real HTTP (the others).
 
 mod components;
+mod deployed;
 mod guest_redis;
 mod guest_stores;
 mod harness;
