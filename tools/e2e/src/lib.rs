@@ -3,6 +3,7 @@
 //! `cargo xtask test` builds the component and the host, and names them in `REPRISE_HOST` and `REPRISE_MANIFEST`. Without
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, and the checker of pages
 //! in `REPRISE_AXE`; these have no default. A browser's driver is on the PATH, or what `REPRISE_CHROMEDRIVER` names.
+//! `REPRISE_E2E_STORE` chooses the store, and how many hosts use it: `sqlite`, the default, `redis`, or `redis-two`.
 
 mod browser;
 mod client;
@@ -12,6 +13,7 @@ mod host;
 mod httpbin;
 mod python;
 mod redis;
+mod state;
 mod upstream;
 
 pub use browser::{Browser, keys};
@@ -21,6 +23,7 @@ pub use host::{Host, Options};
 pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;
+pub use state::{Arrangement, State};
 pub use upstream::{Seen, Sent, Upstream};
 
 use reprise::machine::Timestamp;
