@@ -69,6 +69,6 @@ fn run() -> anyhow::Result<()> {
             println!("{}", axe::ensure(&workspace)?.display());
             Ok(())
         }
-        Task::Test { quick } => checks::test(&workspace, quick),
+        Task::Test(which) => checks::test(&workspace, which),
     }
 }
