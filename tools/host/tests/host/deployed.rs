@@ -118,7 +118,7 @@ async fn the_host_keeps_its_data_where_the_file_for_redis_says() {
 }
 
 #[tokio::test]
-async fn a_redis_with_our_settings_waits_for_the_disk_and_forgets_nothing() {
+async fn a_redis_takes_our_settings() {
     let directory = tempfile::tempdir().unwrap();
     let (settings, dir) = (deployed("redis.conf"), directory.path());
     let server = RedisServer::start_with(&[
