@@ -50,7 +50,9 @@ impl Slot {
 
     /// The slot for a deadline, seen from `now_ms`, when the wheel was gone through up to `reached_s`.
     ///
-    /// What is due already, or by a clock that lags, goes into the next slot that is still to be gone through.
+    /// What is due already goes into the slot of now, which the next one looks at too. In the slot of its deadline it might
+    /// come too late: whoever goes through the wheel just then passes that one behind half a minute. By a clock that
+    /// lags it goes into the next slot that is still to be gone through.
     pub(super) fn of(due_ms: u64, now_ms: u64, reached_s: u64) -> Self {
         let (due, now) = (due_ms.div_ceil(SECOND_MS), now_ms / SECOND_MS);
         let lead_s = limits::MAX_CLOCK_LEAD_MS / SECOND_MS;
@@ -67,7 +69,9 @@ impl Slot {
         let level = (0..last).find(is_near).unwrap_or(last);
         let length_s = LENGTHS_S[level];
         // Beyond the last level's horizon there is nothing: such a timer comes round early and is put in again.
-        let number = due.div_ceil(length_s).min(now / length_s + HORIZON);
+        let number = due
+            .div_ceil(length_s)
+            .clamp(now / length_s, now / length_s + HORIZON);
         Self::new(level, number.max(believed_s / length_s + 1))
     }
 
@@ -164,8 +168,10 @@ mod tests {
 
     #[test]
     fn what_is_overdue_goes_where_the_next_tick_looks() {
-        let slot = Slot::of(NOW_MS - 600_000, NOW_MS, NOW_S - 30);
-        assert_eq!(slot.time_s, NOW_S - 29);
+        for overdue_s in [0, 10, 40, 600] {
+            let slot = Slot::of((NOW_S - overdue_s) * SECOND_MS, NOW_MS, NOW_S - 30);
+            assert_eq!(slot.time_s, NOW_S, "{overdue_s} s");
+        }
         // A cursor that no sound clock can have written is not believed.
         let slot = Slot::of(NOW_MS, NOW_MS, NOW_S + 1_000_000);
         assert_eq!(slot.time_s, NOW_S + 1);
@@ -206,6 +212,16 @@ mod tests {
                 now_ms += step_s * SECOND_MS;
             }
             prop_assert!(is_met);
+        }
+
+        /// A timer has half a minute to get into the slot that was chosen for it, also when its deadline is long over:
+        /// whoever goes through the wheel meanwhile does not pass that slot.
+        #[test]
+        fn a_slot_is_not_passed_before_its_timer_is_there(overdue_ms in 0..1_000_000_u64, reached in 30..2_000_u64, late_s in 0..30_u64) {
+            let slot = Slot::of(NOW_MS - overdue_ms, NOW_MS, NOW_S - reached);
+            let then_s = NOW_S + late_s;
+            let due = Slot::due(then_s * SECOND_MS, then_s - limits::WHEEL_TRAIL_S);
+            prop_assert!(due.contains(&slot), "{:?}", slot);
         }
 
         #[test]

@@ -66,7 +66,10 @@ impl Browser {
         let port = free_port();
         let mut command = Command::new(&program);
         command.arg(format!("--port={port}"));
+        let profile = TempDir::new().expect("a folder");
+        // A browser that is ended leaves folders of its own where temporary ones go.
         command
+            .env("TMPDIR", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -80,7 +83,7 @@ impl Browser {
             driver,
             client: Client::new(&format!("127.0.0.1:{port}")),
             session: String::new(),
-            profile: TempDir::new().expect("a folder"),
+            profile,
         };
         wait_until("the driver", START, || {
             browser

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
@@ -14,7 +16,10 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 pub struct Client {
     agent: Agent,
-    base: String,
+    /// Each `HOST:PORT`.
+    addresses: Vec<String>,
+    /// Whose turn it is, shared with those who ask the same.
+    turn: Arc<AtomicUsize>,
 }
 
 /// What a client was answered.
@@ -106,6 +111,12 @@ impl Client {
     /// A client of what serves at `HOST:PORT`.
     #[must_use]
     pub fn new(address: &str) -> Self {
+        Self::in_turn(vec![address.to_owned()], Arc::default())
+    }
+
+    /// A client of what serves at these addresses, each `HOST:PORT`, which it asks in turn, together with all others that
+    /// count their requests here.
+    pub(crate) fn in_turn(addresses: Vec<String>, turn: Arc<AtomicUsize>) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(TIMEOUT))
@@ -115,8 +126,15 @@ impl Client {
             .build();
         Self {
             agent: config.into(),
-            base: format!("http://{address}"),
+            addresses,
+            turn,
         }
+    }
+
+    /// Whom the next request goes to.
+    fn next_address(&self) -> &str {
+        let turn = self.turn.fetch_add(1, Relaxed);
+        &self.addresses[turn % self.addresses.len()]
     }
 
     /// Sends a request. An error says that no answer came.
@@ -132,7 +150,7 @@ impl Client {
     ) -> Result<Answer, ureq::Error> {
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("{}{path}", self.base));
+            .uri(format!("http://{}{path}", self.next_address()));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -183,7 +201,7 @@ impl Client {
     /// When the host does not listen.
     #[must_use]
     pub fn post_unheard(&self, path: &str, key: &str, body: &str) -> TcpStream {
-        let address = self.base.trim_start_matches("http://");
+        let address = self.next_address();
         let mut stream = TcpStream::connect(address).expect("the host listens");
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
@@ -211,7 +229,7 @@ impl Client {
     /// When no answer comes.
     #[must_use]
     pub fn slow_task(&self, body: &str, delay: Duration) -> String {
-        let address = self.base.trim_start_matches("http://");
+        let address = self.next_address();
         let mut stream = TcpStream::connect(address).expect("the host listens");
         let head = format!(
             "POST /tasks HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\

@@ -5,7 +5,7 @@
 
 use crate::client::Client;
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -18,7 +18,7 @@ type Losses = dyn Fn(usize, usize) -> bool + Send + Sync;
 /// A running front, as often as it is cloned. It ends with the test's process.
 #[derive(Debug, Clone)]
 pub struct Front {
-    address: SocketAddr,
+    address: String,
     hosts: Arc<Mutex<Vec<String>>>,
 }
 
@@ -32,7 +32,8 @@ impl Front {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener
             .local_addr()
-            .expect("a bound listener has an address");
+            .expect("a bound listener has an address")
+            .to_string();
         let hosts = Arc::new(Mutex::new(Vec::new()));
         let (all, is_lost): (_, Arc<Losses>) = (Arc::clone(&hosts), Arc::new(is_lost));
         thread::spawn(move || {
@@ -52,6 +53,12 @@ impl Front {
         *self.hosts.lock().unwrap_or_else(PoisonError::into_inner) = hosts;
     }
 
+    /// Where it is, as `HOST:PORT`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Its URL, without a path.
     #[must_use]
     pub fn url(&self) -> String {
@@ -61,7 +68,7 @@ impl Front {
     /// A client of whichever host is there, with connections of its own.
     #[must_use]
     pub fn client(&self) -> Client {
-        Client::new(&self.address.to_string())
+        Client::new(&self.address)
     }
 }
 

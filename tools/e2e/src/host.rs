@@ -1,13 +1,17 @@
-//! The host as a process of its own.
+//! The host as processes of its own: one, or two that share a store.
 
 use crate::START;
 use crate::client::Client;
+use crate::front::Front;
+use crate::state::State;
 use serde_json::Value;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 /// The folder of the operators' page, which the manifest mounts.
@@ -18,8 +22,6 @@ const PAGE: &str = "src/shell/console";
 pub struct Options {
     /// Variables of the manifest.
     pub variables: Vec<(String, String)>,
-    /// The URL of a Redis that takes the place of SQLite.
-    pub redis: Option<String>,
     /// A whole `reprise.toml` that takes the place of the repository's.
     pub config: Option<String>,
     /// Replacements in `reprise.toml`.
@@ -83,13 +85,6 @@ impl Options {
         self.journal = Some(journal.to_owned());
         self
     }
-
-    /// Uses a Redis.
-    #[must_use]
-    pub fn redis(mut self, url: &str) -> Self {
-        self.redis = Some(url.to_owned());
-        self
-    }
 }
 
 impl Options {
@@ -148,22 +143,35 @@ impl Options {
     }
 }
 
-/// A running host. It is killed when it is dropped.
+/// The running service: the hosts of its store's arrangement, which are asked in turn. They are killed when it is dropped.
 #[derive(Debug)]
 pub struct Host {
-    process: Child,
-    address: String,
-    log: Arc<Mutex<Vec<String>>>,
+    processes: Vec<Process>,
+    /// Stands before several hosts for whoever needs one address.
+    front: Option<Front>,
+    /// How many requests its clients have sent, all together.
+    turn: Arc<AtomicUsize>,
 }
 
 impl Host {
-    /// Starts a host over the state in this folder, on a port of its own, and waits until it serves.
+    /// Starts the hosts over this state, each on a port of its own, and waits until they serve.
+    ///
+    /// # Panics
+    /// When one does not come up.
+    #[must_use]
+    pub fn start(state: &State, options: &Options) -> Self {
+        let numbers = 0..state.arrangement().hosts();
+        Self::launch(|| Command::new(host_program()), state, numbers, options)
+    }
+
+    /// Starts one host over this state, the one of this number; there may be others.
     ///
     /// # Panics
     /// When it does not come up.
     #[must_use]
-    pub fn start(state: &Path, options: &Options) -> Self {
-        Self::run(Command::new(host_program()), state, options)
+    pub fn start_one(state: &State, number: usize, options: &Options) -> Self {
+        let numbers = number..number + 1;
+        Self::launch(|| Command::new(host_program()), state, numbers, options)
     }
 
     /// Starts a host that cannot make any file longer than this many bytes, as on a disk that is full.
@@ -171,27 +179,125 @@ impl Host {
     /// # Panics
     /// When it does not come up.
     #[must_use]
-    pub fn start_with_file_limit(state: &Path, options: &Options, bytes: u64) -> Self {
+    pub fn start_with_file_limit(state: &State, options: &Options, bytes: u64) -> Self {
         // The signal that comes with the limit is ignored, so that a write fails as it does on a full disk.
-        let mut command = Command::new("sh");
-        command.args([
-            "-c",
-            r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#,
-            &bytes.to_string(),
-        ]);
-        command.arg(host_program());
-        Self::run(command, state, options)
+        let program = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#]);
+            command.arg(bytes.to_string()).arg(host_program());
+            command
+        };
+        Self::launch(program, state, 0..1, options)
     }
 
-    fn run(mut command: Command, state: &Path, options: &Options) -> Self {
-        command.arg("--from").arg(options.application(state)).args([
-            "--listen",
-            "127.0.0.1:0",
-            "--stats",
-        ]);
+    fn launch(
+        program: impl Fn() -> Command,
+        state: &State,
+        numbers: Range<usize>,
+        options: &Options,
+    ) -> Self {
+        // Written once: no host may read it while it is written for the next one.
+        let application = options.application(state.path());
+        let starting: Vec<_> = numbers
+            .map(|number| Starting::launch(program(), &application, state, number, options))
+            .collect();
+        let processes: Vec<_> = starting.into_iter().map(Starting::wait).collect();
+        let front = (processes.len() > 1).then(|| {
+            let front = Front::start(|_, _| false);
+            let addresses = processes.iter().map(|process| process.address.clone());
+            front.lead_to(addresses.collect());
+            front
+        });
+        Self {
+            processes,
+            front,
+            turn: Arc::default(),
+        }
+    }
+
+    /// The last lines that the hosts and their components have written to the log, one host after the other.
+    #[must_use]
+    pub fn log(&self) -> Vec<String> {
+        let logs = self.processes.iter().map(|process| &process.log);
+        logs.flat_map(|log| log.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .collect()
+    }
+
+    /// Where it serves, as `HOST:PORT`. Connections to it go to the hosts in turn.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        let front = self.front.as_ref().map(Front::address);
+        front.unwrap_or(&self.processes[0].address)
+    }
+
+    /// Where it serves, as a URL without a path.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
+
+    /// A client with connections of its own, whose requests go to the hosts in turn.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let addresses = self.processes.iter().map(|process| process.address.clone());
+        Client::in_turn(addresses.collect(), Arc::clone(&self.turn))
+    }
+
+    /// Kills the hosts with SIGKILL, in the middle of whatever they do.
+    ///
+    /// # Panics
+    /// When a process cannot be killed or waited for.
+    pub fn kill(&mut self) {
+        for Process { child, .. } in &mut self.processes {
+            child.kill().expect("a running process can be killed");
+        }
+        for Process { child, .. } in &mut self.processes {
+            child.wait().expect("a killed process ends");
+        }
+    }
+
+    /// What the hosts have counted: key-value reads and writes since they began.
+    ///
+    /// # Panics
+    /// When one does not say.
+    #[must_use]
+    pub fn key_value_calls(&self) -> (u64, u64) {
+        let counts = self.processes.iter().map(|process| {
+            let stats: Value = Client::new(&process.address).get("/.host/stats").json();
+            let count = |name: &str| stats["kv"][name].as_u64().expect("the host counts");
+            (count("reads"), count("writes"))
+        });
+        counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+}
+
+/// One host. It is killed when it is dropped.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    address: String,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+/// A host that may not serve yet.
+struct Starting {
+    child: Child,
+    address: mpsc::Receiver<String>,
+}
+
+impl Starting {
+    fn launch(
+        mut command: Command,
+        application: &Path,
+        state: &State,
+        number: usize,
+        options: &Options,
+    ) -> Self {
+        command.arg("--from").arg(application);
+        command.args(["--listen", "127.0.0.1:0", "--stats"]);
         command
             .arg("--state-dir")
-            .arg(state)
+            .arg(state.host_path(number))
             .arg("--cache-dir")
             .arg(compile_cache());
         for (name, value) in &options.variables {
@@ -203,18 +309,18 @@ impl Host {
         if let Some(journal) = &options.journal {
             command.args(["--journal", journal]);
         }
-        if let Some(url) = &options.redis {
-            command.args(["--redis", url]);
+        if let Some(redis) = state.redis() {
+            command.args(["--redis", &redis.url()]);
         }
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut process = command.spawn().unwrap_or_else(|error| {
+        let mut child = command.spawn().unwrap_or_else(|error| {
             panic!("{command:?} cannot be started: {error}; `cargo xtask test` builds the host")
         });
-        let output = BufReader::new(process.stdout.take().expect("its output is piped"));
-        let (sender, receiver) = mpsc::channel();
+        let output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        let (sender, address) = mpsc::channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 if let Some(address) = line.strip_prefix("Serving http://") {
@@ -223,76 +329,31 @@ impl Host {
                 }
             }
         });
-        let Ok(address) = receiver.recv_timeout(START) else {
-            let _ = process.kill();
+        Self { child, address }
+    }
+
+    fn wait(mut self) -> Process {
+        let Ok(address) = self.address.recv_timeout(START) else {
+            let _ = self.child.kill();
             panic!("the host did not say where it serves within {START:?}");
         };
         let log = Arc::default();
         let lines = Arc::clone(&log);
-        let output = BufReader::new(process.stderr.take().expect("its errors are piped"));
+        let output = BufReader::new(self.child.stderr.take().expect("its errors are piped"));
         std::thread::spawn(move || read_log(output, &lines));
-        Self {
-            process,
+        Process {
+            child: self.child,
             address,
             log,
         }
     }
-
-    /// The last lines that the host and its components have written to the log.
-    #[must_use]
-    pub fn log(&self) -> Vec<String> {
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Where it serves, as `HOST:PORT`.
-    #[must_use]
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-
-    /// Where it serves, as a URL without a path.
-    #[must_use]
-    pub fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    /// A client of this host, with connections of its own.
-    #[must_use]
-    pub fn client(&self) -> Client {
-        Client::new(&self.address)
-    }
-
-    /// Kills the host with SIGKILL, in the middle of whatever it does.
-    ///
-    /// # Panics
-    /// When the process cannot be killed or waited for.
-    pub fn kill(&mut self) {
-        self.process
-            .kill()
-            .expect("a running process can be killed");
-        self.process.wait().expect("a killed process ends");
-    }
-
-    /// What the host has counted: key-value reads and writes since it began.
-    ///
-    /// # Panics
-    /// When it does not say.
-    #[must_use]
-    pub fn key_value_calls(&self) -> (u64, u64) {
-        let stats: Value = self.client().get("/.host/stats").json();
-        let count = |name: &str| stats["kv"][name].as_u64().expect("the host counts");
-        (count("reads"), count("writes"))
-    }
 }
 
-impl Drop for Host {
+impl Drop for Process {
     fn drop(&mut self) {
         // It may have been killed already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

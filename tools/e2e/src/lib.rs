@@ -4,6 +4,7 @@
 //! these the tests look where it puts them. The Python of some tests it names in `REPRISE_PYTHON`, and the checker of pages
 //! in `REPRISE_AXE`; these have no default. A browser's driver is on the PATH, or what `REPRISE_CHROMEDRIVER` names; so are
 //! the proxies, or what `REPRISE_NGINX` and `REPRISE_CADDY` name.
+//! `REPRISE_E2E_STORE` chooses the store, and how many hosts use it: `sqlite`, the default, `redis`, or `redis-two`.
 
 mod browser;
 mod client;
@@ -13,6 +14,7 @@ mod host;
 mod httpbin;
 mod python;
 mod redis;
+mod state;
 mod upstream;
 
 pub use browser::{Browser, keys};
@@ -22,6 +24,7 @@ pub use host::{Host, Options, component, host_program};
 pub use httpbin::Httpbin;
 pub use python::{python, python_program};
 pub use redis::Redis;
+pub use state::{Arrangement, State};
 pub use upstream::{Seen, Sent, Upstream};
 
 use reprise::machine::Timestamp;

@@ -2,6 +2,7 @@
 
 use crate::{START, free_port, wait_until};
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ impl Redis {
     /// When `redis-server` is not installed or does not come up.
     #[must_use]
     pub fn start(dir: &Path) -> Self {
+        fs::create_dir_all(dir).expect("a folder can be made");
         let port = free_port();
         Self {
             process: launch(dir, port),
@@ -49,25 +51,16 @@ impl Redis {
         self.process = launch(&self.dir, self.port);
     }
 
+    /// The folder with its file.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Its URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
-    }
-
-    /// How many keys there are whose names begin like this.
-    ///
-    /// # Panics
-    /// When Redis does not say.
-    #[must_use]
-    pub fn count_keys(&self, prefix: &str) -> usize {
-        let script = format!("EVAL \"return #redis.call('keys','{prefix}*')\" 0");
-        let answer = self.command(&script).expect("Redis answers");
-        answer
-            .trim_start_matches(':')
-            .trim()
-            .parse()
-            .unwrap_or_else(|_| panic!("{answer}"))
     }
 
     /// Everything that is in it at one instant: keys and values.
@@ -78,11 +71,7 @@ impl Redis {
     pub fn dump(&self) -> BTreeMap<String, Vec<u8>> {
         const SCRIPT: &str = "local all = {} for _, key in ipairs(redis.call('keys', '*')) do \
             all[#all + 1] = key all[#all + 1] = redis.call('get', key) end return all";
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis listens");
-        stream
-            .write_all(format!("EVAL \"{SCRIPT}\" 0\r\n").as_bytes())
-            .expect("Redis listens");
-        let strings = read_strings(&mut BufReader::new(stream));
+        let strings = self.command(&[b"EVAL", SCRIPT.as_bytes(), b"0"]);
         let pairs = strings.chunks_exact(2).map(|pair| {
             let key = String::from_utf8(pair[0].clone()).expect("keys are text");
             (key, pair[1].clone())
@@ -90,8 +79,29 @@ impl Redis {
         pairs.collect()
     }
 
-    fn command(&self, command: &str) -> Option<String> {
-        ask(self.port, command)
+    /// Puts a value under a key.
+    ///
+    /// # Panics
+    /// When Redis does not.
+    pub fn set(&self, key: &str, value: &[u8]) {
+        let said = self.command(&[b"SET", key.as_bytes(), value]);
+        assert_eq!(said, [b"OK"]);
+    }
+
+    /// Sends one command, and gives the strings of its answer.
+    ///
+    /// # Panics
+    /// When Redis does not answer, or with an error.
+    #[must_use]
+    pub fn command(&self, words: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis listens");
+        let mut sent = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            sent.extend(format!("${}\r\n", word.len()).bytes());
+            sent.extend([word, &b"\r\n"[..]].concat());
+        }
+        stream.write_all(&sent).expect("Redis listens");
+        read_strings(&mut BufReader::new(stream))
     }
 }
 
@@ -131,15 +141,17 @@ fn ask(port: u16, command: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&answer[..length]).into_owned())
 }
 
-/// Reads a string, or an array of strings.
+/// Reads a string, a number, or an array of these.
 fn read_strings(answers: &mut impl BufRead) -> Vec<Vec<u8>> {
     let mut line = String::new();
     answers.read_line(&mut line).expect("Redis answers");
-    let (kind, length) = line.trim_end().split_at(1);
-    let length: usize = length.parse().unwrap_or_else(|_| panic!("{line}"));
+    let (kind, text) = line.trim_end().split_at(1);
+    let length = || -> usize { text.parse().unwrap_or_else(|_| panic!("{line}")) };
     match kind {
-        "*" => (0..length).flat_map(|_| read_strings(answers)).collect(),
+        "+" | ":" => vec![text.as_bytes().to_vec()],
+        "*" => (0..length()).flat_map(|_| read_strings(answers)).collect(),
         "$" => {
+            let length = length();
             let mut bytes = vec![0; length + 2];
             answers.read_exact(&mut bytes).expect("Redis answers");
             bytes.truncate(length);

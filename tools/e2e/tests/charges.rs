@@ -1,11 +1,10 @@
 //! `POST /charge`: the row of charges in the table of the three systems, cell by cell, against the payment sandbox.
 
-use reprise_e2e::{Answer, Client, Host, Options, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, State, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// The attempt time-out that these tests set; the sandbox's slow answer takes ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,8 +28,8 @@ fn options() -> Options {
 }
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &options());
+    let state = State::new();
+    let host = Host::start(&state, &options());
     test(&host.client());
 }
 
@@ -373,16 +372,16 @@ fn a_charge_that_waits_can_be_cancelled_and_is_never_attempted_again() {
 
 #[test]
 fn a_charge_survives_a_kill_while_its_attempt_runs() {
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let options = options().edit("lease = \"15s\"", "lease = \"6s\"");
-    let mut host = Host::start(state.path(), &options);
+    let mut host = Host::start(&state, &options);
     let client = host.client();
     let lost = thread::spawn(move || client.try_post("/charge", Some("k"), &body(SLOW, "k")));
     wait_until("the call", SOON, || counted(&host.client(), "k").1 == 1);
     host.kill();
     assert!(lost.join().expect("the client lives").is_err());
 
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     let client = host.client();
     // Until the lease is over nobody knows that the attempt is lost.
     assert_eq!(charge(&client, "k", SLOW).status, 409);

@@ -3,28 +3,24 @@
 
 use reprise::machine::Timestamp;
 use reprise::webhook::{MessageId, Secret, Secrets, rfc_3339};
-use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream, now, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, Sent, State, Upstream, now, wait_until};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
 const TOKEN: (&str, &str) = ("authorization", "Bearer token");
 const SOON: Duration = Duration::from_secs(20);
 
 struct Setting {
-    _state: TempDir,
+    _state: State,
     _host: Host,
     client: Client,
 }
 
 fn start(options: &Options) -> Setting {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(
-        state.path(),
-        &options.clone().variable("admin_token", "token"),
-    );
+    let state = State::new();
+    let host = Host::start(&state, &options.clone().variable("admin_token", "token"));
     let client = host.client();
     Setting {
         _state: state,

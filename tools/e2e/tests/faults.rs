@@ -1,19 +1,16 @@
 //! A store that is down, locked, full, or somebody else's: nothing runs unprotected, nothing is lost, and the service
 //! recovers by itself when the store does.
 
-use reprise_e2e::{Answer, Host, Options, Redis, wait_until};
+use reprise_e2e::{Answer, Host, Options, State, wait_until};
 use rusqlite::Connection;
 use std::fs;
-use std::path::PathBuf;
-use std::time::Duration;
-use tempfile::TempDir;
+use std::time::{Duration, Instant};
+
+/// Where the layout is.
+const LAYOUT: &str = "w/layout";
 
 /// Spin's Redis driver waits for one or two minutes between two tries to connect.
 const RECOVERY: Duration = Duration::from_mins(4);
-
-fn file(state: &TempDir) -> PathBuf {
-    state.path().join("sqlite_key_value.db")
-}
 
 fn assert_problem(answer: &Answer, problem: &str, retryable: bool) {
     assert_eq!(answer.status, 503, "{answer:?}");
@@ -33,11 +30,13 @@ fn assert_problem(answer: &Answer, problem: &str, retryable: bool) {
 
 #[test]
 fn a_locked_store_is_unavailable_until_the_lock_goes() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let Some(state) = State::only_on_sqlite("somebody locks its file") else {
+        return;
+    };
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let before = client.task("before", Some("before"));
-    let lock = Connection::open(file(&state)).expect("the store's file");
+    let lock = Connection::open(state.file()).expect("the store's file");
     lock.execute_batch("BEGIN IMMEDIATE")
         .expect("nobody else writes");
 
@@ -71,16 +70,18 @@ fn so_is_one_whose_file_has_the_journal_that_spin_gives_it() {
 }
 
 fn a_full_store(options: &Options) {
-    let state = TempDir::new().expect("a folder");
-    let mut host = Host::start(state.path(), options);
+    let Some(state) = State::only_on_sqlite("its file cannot grow") else {
+        return;
+    };
+    let mut host = Host::start(&state, options);
     let before = host.client().task("before", Some("before"));
     host.kill();
     // Somebody else's data fills the file up to the limit, which the host then cannot go beyond.
     let length = fill(
-        &Connection::open(file(&state)).expect("the store's file"),
+        &Connection::open(state.file()).expect("the store's file"),
         &state,
     );
-    let host = Host::start_with_file_limit(state.path(), options, length);
+    let host = Host::start_with_file_limit(&state, options, length);
     let large = "x".repeat(100_000);
     // A write-ahead log may become as long as the file before it is full too.
     let (key, refused) = (0..1_000)
@@ -97,7 +98,7 @@ fn a_full_store(options: &Options) {
     );
     drop(host);
 
-    let host = Host::start(state.path(), options);
+    let host = Host::start(&state, options);
     let during = host.client().task(&large, Some(&key));
     assert!(matches!(during.status, 200 | 201), "{during:?}");
     assert_eq!(
@@ -107,12 +108,12 @@ fn a_full_store(options: &Options) {
 }
 
 /// Fills the store's file so far that a program which is limited to its length still starts, and gives that length.
-fn fill(store: &Connection, state: &TempDir) -> u64 {
+fn fill(store: &Connection, state: &State) -> u64 {
     const ENOUGH: u64 = 16 << 20;
     let filler = vec![0_u8; 1 << 20];
     let insert = "INSERT INTO spin_key_value (store, key, value) VALUES ('filler', ?1, ?2)";
     for number in 0.. {
-        let length = fs::metadata(file(state)).expect("the store's file").len();
+        let length = fs::metadata(state.file()).expect("the store's file").len();
         if length >= ENOUGH {
             return length;
         }
@@ -125,28 +126,64 @@ fn fill(store: &Connection, state: &TempDir) -> u64 {
 
 #[test]
 fn a_store_that_cannot_be_opened_is_unavailable_until_it_can() {
-    let state = TempDir::new().unwrap();
+    let Some(state) = State::only_on_sqlite("its file cannot be opened") else {
+        return;
+    };
     // A folder lies where the file should be.
-    fs::create_dir(file(&state)).expect("the state is new");
-    let host = Host::start(state.path(), &Options::default());
+    fs::create_dir(state.file()).expect("the state is new");
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     assert_problem(
         &client.task("during", Some("key")),
         "store-unavailable",
         true,
     );
-    fs::remove_dir(file(&state)).expect("it is empty");
+    fs::remove_dir(state.file()).expect("it is empty");
     assert_eq!(client.task("during", Some("key")).status, 201);
 }
 
 #[test]
-fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
-    let state = TempDir::new().unwrap();
-    let mut redis = Redis::start(state.path());
-    let host = Host::start(state.path(), &Options::default().redis(&redis.url()));
+fn a_full_redis_is_unavailable_until_there_is_room() {
+    let Some(state) = State::only_on_redis("its server has no more room") else {
+        return;
+    };
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let before = client.task("before", Some("before"));
     assert_eq!(before.status, 201, "{before:?}");
+    let room = |bytes: &[u8]| {
+        let redis = state.redis().expect("the run is on Redis");
+        assert_eq!(
+            redis.command(&[b"CONFIG", b"SET", b"maxmemory", bytes]),
+            [b"OK"]
+        );
+    };
+    room(b"1");
+    assert_problem(
+        &client.task("during", Some("during")),
+        "store-unavailable",
+        true,
+    );
+    let repeat = client.task("before", Some("before"));
+    assert_eq!(
+        (repeat.status, repeat.id()),
+        (200, before.id()),
+        "what is there is still answered"
+    );
+    room(b"0");
+    assert_eq!(client.task("during", Some("during")).status, 201);
+}
+
+#[test]
+fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
+    let Some(mut state) = State::only_on_redis("its server is away") else {
+        return;
+    };
+    let host = Host::start(&state, &Options::default());
+    let client = host.client();
+    let before = client.task("before", Some("before"));
+    assert_eq!(before.status, 201, "{before:?}");
+    let redis = state.redis_mut().expect("the run is on Redis");
     redis.kill();
     assert_problem(
         &client.task("during", Some("during")),
@@ -154,11 +191,17 @@ fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
         true,
     );
     redis.restart();
+    let back = Instant::now();
+    // Each host finds its own way back.
+    let hosts = state.arrangement().hosts();
+    let mut row = 0;
     wait_until("the recovery", RECOVERY, || {
         let answer = client.task("during", Some("during"));
         assert!(matches!(answer.status, 200 | 201 | 503), "{answer:?}");
-        answer.status != 503
+        row = if answer.status == 503 { 0 } else { row + 1 };
+        row == hosts * 2
     });
+    println!("Redis was used again after {:?}", back.elapsed());
     assert_eq!(
         client.task("before", Some("before")).id(),
         before.id(),
@@ -173,14 +216,13 @@ fn a_store_of_another_layout_is_refused_and_left_alone() {
         b"somebody",
         b"another program's document",
     ] {
-        let state = TempDir::new().unwrap();
-        let mut host = Host::start(state.path(), &Options::default());
+        let state = State::new();
+        let mut host = Host::start(&state, &Options::default());
         let before = host.client().task("before", Some("before"));
         host.kill();
-        let store = Connection::open(file(&state)).expect("the store's file");
-        let ours: Vec<u8> = set_layout(&store, layout);
+        let ours = state.spoil(LAYOUT, layout);
 
-        let mut host = Host::start(state.path(), &Options::default());
+        let mut host = Host::start(&state, &Options::default());
         assert_problem(
             &host.client().task("during", Some("during")),
             "store-refused",
@@ -192,9 +234,9 @@ fn a_store_of_another_layout_is_refused_and_left_alone() {
             false,
         );
         host.kill();
-        assert_eq!(set_layout(&store, &ours), layout, "it was left as it was");
+        assert_eq!(state.spoil(LAYOUT, &ours), layout, "it was left as it was");
 
-        let host = Host::start(state.path(), &Options::default());
+        let host = Host::start(&state, &Options::default());
         assert_eq!(
             host.client().task("before", Some("before")).id(),
             before.id()
@@ -202,31 +244,15 @@ fn a_store_of_another_layout_is_refused_and_left_alone() {
     }
 }
 
-/// Writes a layout, and gives the one that was there.
-fn set_layout(store: &Connection, layout: &[u8]) -> Vec<u8> {
-    let read = "SELECT value FROM spin_key_value WHERE key = 'w/layout'";
-    let there = store
-        .query_row(read, [], |row| row.get(0))
-        .expect("the store has a layout");
-    let write = "UPDATE spin_key_value SET value = ?1 WHERE key = 'w/layout'";
-    assert_eq!(
-        store
-            .execute(write, [layout])
-            .expect("the file can be written"),
-        1
-    );
-    there
-}
-
 #[test]
 fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
-    let state = TempDir::new().unwrap();
+    let state = State::new();
     let options = Options::default()
         .variable("admin_token", "token")
         .variable("retention", "1s")
         .variable("purge_grace", "0s")
         .edit("bucket_bits = 14", "bucket_bits = 3");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     let client = host.client();
     for number in 0..40 {
         assert_eq!(
@@ -236,17 +262,10 @@ fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
             201
         );
     }
-    let store = Connection::open(file(&state)).expect("the store's file");
-    let spoil = "UPDATE spin_key_value SET value = x'00' WHERE key = 'w/b/00000'";
-    assert_eq!(
-        store.execute(spoil, []).expect("the file can be written"),
-        1
-    );
+    state.spoil("w/b/00000", b"\0");
     // The walk has a node of its own from the first tick on, and a word that leads to it.
-    let left = "SELECT sum(key GLOB 'n/*') - sum(key GLOB 'w/d/*') FROM spin_key_value";
-    let before: i64 = store
-        .query_row(left, [], |row| row.get(0))
-        .expect("it counts");
+    let left = || state.count_keys("n/") - state.count_keys("w/d/");
+    let before = left();
     let mut purged = 0;
     wait_until(
         "the clean-up of the other buckets",
@@ -261,13 +280,9 @@ fn a_bad_bucket_is_reported_by_the_tick_and_its_neighbours_are_purged() {
                 (200, &1.into()),
                 "{tick:?}"
             );
-            purged += tick.json()["records_purged"]
-                .as_i64()
-                .expect("a tick counts");
-            let after: i64 = store
-                .query_row(left, [], |row| row.get(0))
-                .expect("it counts");
-            assert_eq!(after, before - purged);
+            let count = tick.json()["records_purged"].as_u64();
+            purged += usize::try_from(count.expect("a tick counts")).expect("a count");
+            assert_eq!(left(), before - purged);
             purged > 25
         },
     );

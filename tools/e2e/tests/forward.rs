@@ -1,12 +1,9 @@
 //! An API that is put behind Reprise by configuration alone: what the upstream gets, what of its response comes back, and
 //! what a failure means. The upstream here is the test's own, down to the bytes on the wire.
 
-use reprise_e2e::{Answer, Client, Host, Options, Seen, Sent, Upstream, wait_until};
-use std::fs;
+use reprise_e2e::{Answer, Client, Host, Options, Seen, Sent, State, Upstream, wait_until};
 use std::net::TcpListener;
-use std::path::Path;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -38,17 +35,14 @@ replay_headers = ["content-type", "location", "etag", "link", "x-kept"]
 }
 
 struct Setting {
-    state: TempDir,
+    state: State,
     host: Host,
     client: Client,
 }
 
 fn start(upstream: &str, more: &str) -> Setting {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(
-        state.path(),
-        &Options::default().config(&config(upstream, more)),
-    );
+    let state = State::new();
+    let host = Host::start(&state, &Options::default().config(&config(upstream, more)));
     let client = host.client();
     Setting {
         state,
@@ -434,16 +428,6 @@ fn an_empty_retry_budget_ends_the_retries_of_all_operations_that_share_it() {
     assert_eq!(upstream.seen().len(), 4);
 }
 
-/// Whether a file or any file in a folder has these bytes.
-fn holds(path: &Path, bytes: &[u8]) -> bool {
-    if path.is_dir() {
-        return fs::read_dir(path)
-            .expect("a folder")
-            .any(|entry| holds(&entry.expect("a file").path(), bytes));
-    }
-    fs::read(path).is_ok_and(|content| content.windows(bytes.len()).any(|window| window == bytes))
-}
-
 #[test]
 fn secrets_never_reach_the_store() {
     let upstream = Upstream::start(|_, _| {
@@ -474,8 +458,6 @@ fn secrets_never_reach_the_store() {
         .expect("an answer");
     assert_eq!(answer.status, 200);
     host.kill();
-    let store = state.path();
-    fs::remove_dir_all(store.join("application")).unwrap();
     for kept in [
         "kept-canary-9a2",
         "body-canary-44e",
@@ -483,7 +465,7 @@ fn secrets_never_reach_the_store() {
         "request-canary-5d3",
     ] {
         assert!(
-            holds(store, kept.as_bytes()),
+            state.holds(kept.as_bytes()),
             "{kept} is what the record is for"
         );
     }
@@ -495,6 +477,6 @@ fn secrets_never_reach_the_store() {
         "upstream-secret-7c1",
         "upstream-cookie-31f",
     ] {
-        assert!(!holds(store, secret.as_bytes()), "{secret} is in the store");
+        assert!(!state.holds(secret.as_bytes()), "{secret} is in the store");
     }
 }

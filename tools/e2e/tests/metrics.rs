@@ -3,14 +3,13 @@
 //! `promtool`, which Prometheus comes with, checks the page. `cargo xtask test` installs it and names it in
 //! `REPRISE_PROMTOOL`; without that it is looked for on the PATH.
 
-use reprise_e2e::{Client, Host, Options, Sent, Upstream, wait_until};
+use reprise_e2e::{Client, Host, Options, Sent, State, Upstream, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(30);
 const TOKEN: &str = "metrics-of-a-test";
@@ -65,7 +64,7 @@ fn check(page: &str) {
 
 /// An upstream that is down for the first charge's first attempt, a receiver that refuses the second event, and a store
 /// of which each tick visits all buckets.
-fn started() -> (TempDir, Host) {
+fn started() -> (State, Host) {
     let upstream = Upstream::start(|_, seen| {
         let body = String::from_utf8_lossy(&seen.body).into_owned();
         let is_first_charge = seen.target == "/payment-sandbox/charges";
@@ -79,14 +78,14 @@ fn started() -> (TempDir, Host) {
             Sent::new(204, &[], b"")
         }
     });
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let options = Options::default()
         .variable("admin_token", TOKEN)
         .variable("payment_api_url", &upstream.url())
         .variable("events_host", &upstream.url())
         .variable("payment_api_authorization", "Bearer secret-of-the-upstream")
         .edit("bucket_bits = 14", "bucket_bits = 4");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     (state, host)
 }
 
@@ -180,12 +179,15 @@ fn counters_survive_a_restart() {
     let client = host.client();
     assert_eq!(client.task("a", Some("k")).status, 201);
     assert_eq!(client.task("a", Some("k")).status, 200);
-    let before = series(&metrics(&client));
+    // An instance brings what it has counted to the store when it is asked: each host's is.
+    let hosts = 0..state.arrangement().hosts();
+    let pages: Vec<_> = hosts.map(|_| metrics(&client)).collect();
+    let before = series(pages.last().expect("there is a host"));
     host.kill();
     let options = Options::default()
         .variable("admin_token", TOKEN)
         .edit("bucket_bits = 14", "bucket_bits = 4");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     let after = series(&metrics(&host.client()));
     for name in [
         r#"replays_total{operation="tasks"}"#,
@@ -197,11 +199,8 @@ fn counters_survive_a_restart() {
 
 #[test]
 fn a_level_that_is_none_is_a_clear_error() {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(
-        state.path(),
-        &Options::default().variable("log_level", "all"),
-    );
+    let state = State::new();
+    let host = Host::start(&state, &Options::default().variable("log_level", "all"));
     let answer = host.client().task("a", None);
     assert_eq!(
         (answer.status, answer.problem().as_str()),

@@ -4,11 +4,10 @@
 //! `SEED` is another seed, `EXAMPLES` how many requests are made of each operation, and `SECONDS` lets it go on for as
 //! long as that.
 
-use reprise_e2e::{Host, Options, python_program};
+use reprise_e2e::{Host, Options, State, python_program};
 use std::env;
 use std::fs;
 use std::path::Path;
-use tempfile::TempDir;
 
 /// The operators' token, as `schemathesis/users.yaml` has it.
 const TOKEN: &str = "secret";
@@ -16,11 +15,8 @@ const SEED: &str = "5";
 
 #[test]
 fn every_answer_is_as_the_document_says() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(
-        state.path(),
-        &Options::default().variable("admin_token", TOKEN),
-    );
+    let state = State::new();
+    let host = Host::start(&state, &Options::default().variable("admin_token", TOKEN));
     // A folder of its own, because the program leaves files where it runs.
     let folder = state.path().join("schemathesis");
     fs::create_dir(&folder).unwrap();

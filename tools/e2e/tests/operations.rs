@@ -1,32 +1,31 @@
 //! The operators' view over HTTP, on a real host and its store: the list, one operation, cancel, the retry of a failed charge
 //! that then succeeds, and what a key is bound to.
 
-use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream};
+use reprise_e2e::{Answer, Arrangement, Client, Host, Options, Sent, State, Upstream};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 const TOKEN: (&str, &str) = ("authorization", "Bearer token");
 const CHARGE: &str = r#"{"amount":1000,"currency":"EUR","reference":"a"}"#;
 
 struct Setting {
-    _state: TempDir,
     host: Host,
     client: Client,
+    state: State,
 }
 
 fn start(options: &Options) -> Setting {
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let options = options.clone().variable("admin_token", "token");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     let client = host.client();
     Setting {
-        _state: state,
         host,
         client,
+        state,
     }
 }
 
@@ -149,7 +148,11 @@ fn a_charge_that_waits_is_called_off() {
 /// A store of the usual size with a few hundred records is seen in a moment; while others create, nothing is missed.
 #[test]
 fn a_pass_over_a_few_hundred_operations_takes_a_moment_and_misses_none() {
-    let Setting { client, host, .. } = &start(&Options::default());
+    let Setting {
+        state,
+        host,
+        client,
+    } = &start(&Options::default());
     let create = |client: &Client, key: &str| client.task("a text", Some(key)).id();
     let there: BTreeSet<String> = (0..200)
         .map(|key| create(client, &format!("k-{key}")))
@@ -159,8 +162,13 @@ fn a_pass_over_a_few_hundred_operations_takes_a_moment_and_misses_none() {
     let took = begun.elapsed();
     println!("200 operations in {pages} pages, in {took:?}");
     assert_eq!(ids(&listed), there);
-    assert!(pages <= 2, "{pages} pages");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // A page reads 16,384 words of buckets where it reads many at once, and else 1,024.
+    let pages_max = match state.arrangement() {
+        Arrangement::Sqlite => 2,
+        Arrangement::Redis | Arrangement::RedisTwo => 18,
+    };
+    assert!(pages <= pages_max, "{pages} pages");
+    assert!(took < Duration::from_secs(1) * pages, "{took:?}");
 
     let other = host.client();
     let is_over = Arc::new(AtomicBool::new(false));

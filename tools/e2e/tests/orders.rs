@@ -1,16 +1,15 @@
 //! `POST /orders`: the row of orders in the table of the three systems, cell by cell, and what one key may mean.
 
-use reprise_e2e::{Client, Host, Options};
+use reprise_e2e::{Client, Host, Options, State};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::thread;
-use tempfile::TempDir;
 
 const ORDER: &str = r#"{"product_id":42,"quantity":1}"#;
 
 fn with_host(test: impl FnOnce(&Client)) {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     test(&host.client());
 }
 
@@ -69,8 +68,8 @@ fn an_order_that_is_repeated_gets_the_original_result() {
 /// Scenarios 5 to 7: what a key was first used for is what it means, also tomorrow.
 #[test]
 fn other_content_under_an_order_s_key_is_409_in_every_state_and_forever() {
-    let state = TempDir::new().expect("a folder");
-    let mut host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let mut host = Host::start(&state, &Options::default());
     assert_eq!(host.client().post("/orders", Some("k"), ORDER).status, 201);
     let other = r#"{"product_id":42,"quantity":2}"#;
     for _ in 0..2 {
@@ -82,7 +81,7 @@ fn other_content_under_an_order_s_key_is_409_in_every_state_and_forever() {
         assert_eq!(answer.json()["retryable"], false);
         assert_eq!(answer.header("retry-after"), None);
         host.kill();
-        host = Host::start(state.path(), &Options::default());
+        host = Host::start(&state, &Options::default());
     }
     assert_eq!(host.client().post("/orders", Some("k"), ORDER).status, 201);
 }

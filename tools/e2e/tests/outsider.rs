@@ -3,10 +3,9 @@
 //! httpbin knows nothing of keys: it answers each call anew, with what it was sent. So its answers show what reached it,
 //! and its own access log how often.
 
-use reprise_e2e::{Answer, Client, Host, Httpbin, Options};
+use reprise_e2e::{Answer, Client, Host, Httpbin, Options, State};
 use serde_json::{Value, json};
 use std::thread;
-use tempfile::TempDir;
 
 /// All that it takes.
 fn config(upstream: &str) -> String {
@@ -44,16 +43,13 @@ struct Setting {
     httpbin: Httpbin,
     client: Client,
     _host: Host,
-    _state: TempDir,
+    _state: State,
 }
 
 fn start() -> Setting {
-    let state = TempDir::new().expect("there is room for a folder");
+    let state = State::new();
     let httpbin = Httpbin::start(state.path());
-    let host = Host::start(
-        state.path(),
-        &Options::default().config(&config(&httpbin.url())),
-    );
+    let host = Host::start(&state, &Options::default().config(&config(&httpbin.url())));
     Setting {
         httpbin,
         client: host.client(),

@@ -1,12 +1,9 @@
 //! Retention: an expired key is new again, and its space comes back.
 
-use reprise_e2e::{Client, Host, Options, wait_until};
-use rusqlite::Connection;
+use reprise_e2e::{Arrangement, Client, Host, Options, State, wait_until};
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
-const TASKS: usize = 10_000;
 const THREADS: usize = 16;
 /// How long the clean-up may take; a slow disk writes some hundred times a second.
 const CLEAN_UP: Duration = Duration::from_mins(5);
@@ -30,16 +27,6 @@ fn tick(client: &Client) -> u64 {
         .expect("a tick counts")
 }
 
-fn rows(state: &TempDir) -> u64 {
-    let connection =
-        Connection::open(state.path().join("sqlite_key_value.db")).expect("the store's file");
-    let count = "SELECT count(*) FROM spin_key_value";
-    let count: i64 = connection
-        .query_row(count, [], |row| row.get(0))
-        .expect("it counts");
-    u64::try_from(count).expect("a count")
-}
-
 /// Creates this many tasks with keys of their own.
 fn create(host: &Host, prefix: &str, tasks: usize) {
     thread::scope(|scope| {
@@ -57,8 +44,8 @@ fn create(host: &Host, prefix: &str, tasks: usize) {
 
 #[test]
 fn after_its_retention_a_key_is_new_again() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &options());
+    let state = State::new();
+    let host = Host::start(&state, &options());
     let client = host.client();
     let first = client.task("first", Some("key"));
     assert_eq!(client.task("second", Some("key")).status, 409);
@@ -82,8 +69,8 @@ fn after_its_retention_a_key_is_new_again() {
 
 #[test]
 fn a_record_lives_from_when_its_request_was_whole() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &options());
+    let state = State::new();
+    let host = Host::start(&state, &options());
     let body = r#"{"text":"slow"}"#;
     // Longer on its way than the record is kept.
     let answer = host.client().slow_task(body, Duration::from_millis(1_500));
@@ -100,32 +87,37 @@ fn a_record_lives_from_when_its_request_was_whole() {
 }
 
 #[test]
-fn ten_thousand_short_lived_tasks_leave_nothing_behind() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &options());
+fn thousands_of_short_lived_tasks_leave_nothing_behind() {
+    let state = State::new();
+    // Each is created at the end of a long chain, whose reads are round trips to a Redis.
+    let tasks = match state.arrangement() {
+        Arrangement::Sqlite => 10_000,
+        Arrangement::Redis | Arrangement::RedisTwo => 2_000,
+    };
+    let host = Host::start(&state, &options());
     let client = host.client();
     // All sixty-four words come into being; they stay.
     create(&host, "warm", 1_000);
     wait_until("the first clean-up", CLEAN_UP, || {
-        tick(&client) == 0 && rows(&state) < 100
+        tick(&client) == 0 && state.count() < 100
     });
-    let baseline = rows(&state);
+    let baseline = state.count();
     assert_eq!(
         baseline,
         64 + 4,
         "the words of the buckets, of the wheel and of the layout; the walk's word and its document"
     );
 
-    create(&host, "many", TASKS);
-    let full = rows(&state);
+    create(&host, "many", tasks);
+    let full = state.count();
     // Some may have expired, but nothing was purged yet.
-    assert_eq!(full, baseline + TASKS as u64);
+    assert_eq!(full, baseline + tasks);
     let mut purged = 0;
     wait_until("the clean-up", CLEAN_UP, || {
         purged += tick(&client);
-        rows(&state) == baseline
+        state.count() == baseline
     });
-    assert_eq!(purged, TASKS as u64);
+    assert_eq!(purged, tasks as u64);
     assert_eq!(
         client.task("alive", Some("many-0")).status,
         201,

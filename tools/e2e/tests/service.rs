@@ -1,8 +1,7 @@
 //! The service as a whole: what it answers with a configuration that is wrong, to pages of other origins, and to methods
 //! beside those that do something.
 
-use reprise_e2e::{Host, Options};
-use tempfile::TempDir;
+use reprise_e2e::{Host, Options, State};
 
 #[test]
 fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_done() {
@@ -41,8 +40,8 @@ fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_
         ),
     ];
     for (from, to, told) in table {
-        let state = TempDir::new().expect("a folder");
-        let host = Host::start(state.path(), &Options::default().edit(from, to));
+        let state = State::new();
+        let host = Host::start(&state, &Options::default().edit(from, to));
         let client = host.client();
         for (path, body) in [
             ("/orders", r#"{"product_id":1,"quantity":1}"#),
@@ -68,10 +67,10 @@ fn a_wrong_configuration_is_answered_with_the_line_and_the_field_and_nothing_is_
 
 #[test]
 fn pages_of_listed_origins_may_call_and_read_what_they_need() {
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let origins = "allowed_origins = [\"https://shop.example\"]";
     let host = Host::start(
-        state.path(),
+        &state,
         &Options::default().edit("allowed_origins = []", origins),
     );
     let client = host.client();
@@ -158,8 +157,8 @@ fn pages_of_listed_origins_may_call_and_read_what_they_need() {
 
 #[test]
 fn head_and_options_do_nothing_but_answer() {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let order = client.post("/orders", Some("k"), r#"{"product_id":1,"quantity":1}"#);
     let location = order.header("location").expect("a record").to_owned();

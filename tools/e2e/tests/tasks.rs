@@ -1,15 +1,14 @@
 //! `POST /tasks` and `GET /tasks/{id}` as a client meets them: good input in many scripts, and bad input of each kind.
 
-use reprise_e2e::{Client, Host, Options};
+use reprise_e2e::{Client, Host, Options, State};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use tempfile::TempDir;
 
 #[test]
 fn texts_are_analysed_and_survive_a_kill() {
-    let state = TempDir::new().unwrap();
-    let mut host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let mut host = Host::start(&state, &Options::default());
     let client = host.client();
     let texts = [
         (" Hello, hello world! ", "Hello, hello world!", 3, 19),
@@ -42,7 +41,7 @@ fn texts_are_analysed_and_survive_a_kill() {
     );
 
     host.kill();
-    let host = Host::start(state.path(), &Options::default());
+    let host = Host::start(&state, &Options::default());
     for (path, task) in tasks {
         let answer = host.client().get(&path);
         assert_eq!((answer.status, answer.json()), (200, task));
@@ -88,8 +87,8 @@ fn assert_problem(
 
 #[test]
 fn a_bad_body_is_answered_with_its_problem_and_the_instance_keeps_serving() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let known = client.task("known", None).id();
     let large = format!("{{\"text\":\"{}\"}}", "x".repeat(300_000));
@@ -121,8 +120,8 @@ type HeaderRow<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
 
 #[test]
 fn a_bad_header_is_answered_with_its_problem() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let long_key = "k".repeat(256);
     let key = |key| [JSON, ("idempotency-key", key)];
@@ -156,8 +155,8 @@ fn a_bad_header_is_answered_with_its_problem() {
 /// The platform's own reader of heads fails at a length that no signed number holds.
 #[test]
 fn a_head_that_the_platform_cannot_read_is_the_client_s_fault() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     for (length, status) in [(i64::MAX as u64, 413), (i64::MAX as u64 + 1, 400)] {
         let mut stream = TcpStream::connect(host.url().trim_start_matches("http://")).unwrap();
         let head = format!(
@@ -177,8 +176,8 @@ fn a_head_that_the_platform_cannot_read_is_the_client_s_fault() {
 
 #[test]
 fn what_is_not_there_is_answered_with_its_problem() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let known = client.task("known", None).id();
     let other_shape = format!("/tasks/{}", known.replace('-', ""));
@@ -214,8 +213,8 @@ fn what_is_not_there_is_answered_with_its_problem() {
 
 #[test]
 fn one_key_of_two_tenants_is_two_tasks() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &Options::default());
+    let state = State::new();
+    let host = Host::start(&state, &Options::default());
     let client = host.client();
     let submit = |tenant: &str, body: &[u8]| {
         let headers = [JSON, ("idempotency-key", "key"), ("authorization", tenant)];
@@ -235,11 +234,8 @@ fn one_key_of_two_tenants_is_two_tasks() {
 
 #[test]
 fn operators_need_their_token() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(
-        state.path(),
-        &Options::default().variable("admin_token", "right"),
-    );
+    let state = State::new();
+    let host = Host::start(&state, &Options::default().variable("admin_token", "right"));
     let client = host.client();
     let tick = |headers: &[(&str, &str)]| client.send("POST", "/-/tick", headers, b"").unwrap();
     for headers in [
@@ -262,9 +258,9 @@ fn operators_need_their_token() {
 
 #[test]
 fn a_setting_that_makes_no_sense_is_named_and_nothing_is_processed() {
-    let state = TempDir::new().unwrap();
+    let state = State::new();
     let host = Host::start(
-        state.path(),
+        &state,
         &Options::default().edit("bucket_bits = 14", "bucket_bits = 21"),
     );
     let answer = host.client().task("a", None);

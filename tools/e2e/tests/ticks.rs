@@ -3,12 +3,11 @@
 //! Until the end these tests ask only those that can move nothing: the sandbox and a test's own upstream, which count
 //! calls, and the projection, which counts events.
 
-use reprise_e2e::{Answer, Client, Host, Options, Sent, Upstream, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, Sent, State, Upstream, wait_until};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(30);
 const TOKEN: &str = "ticks-of-a-test";
@@ -66,8 +65,8 @@ fn is_done(client: &Client, charge: &Answer) -> bool {
 
 #[test]
 fn a_charge_ends_and_an_event_arrives_though_nobody_asks_again() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &with_ticks());
+    let state = State::new();
+    let host = Host::start(&state, &with_ticks());
     let client = host.client();
     let charge = charge(&client, "charge");
     order(&client, "order");
@@ -78,13 +77,13 @@ fn a_charge_ends_and_an_event_arrives_though_nobody_asks_again() {
 
 #[test]
 fn a_host_that_was_killed_goes_on_by_itself() {
-    let state = TempDir::new().unwrap();
+    let state = State::new();
     // Without ticks, so that the charge and the event are still to come when it is killed.
-    let mut host = Host::start(state.path(), &without_ticks());
+    let mut host = Host::start(&state, &without_ticks());
     let charge = charge(&host.client(), "charge");
     order(&host.client(), "order");
     host.kill();
-    let host = Host::start(state.path(), &with_ticks());
+    let host = Host::start(&state, &with_ticks());
     charged_once(&host.client(), "charge");
     counted_once(&host.client());
     assert!(is_done(&host.client(), &charge));
@@ -120,12 +119,12 @@ lease = "2s"
     );
     let options = Options::default().variable("admin_token", TOKEN);
     let options = options.config(&config).tick("200ms");
-    let state = TempDir::new().unwrap();
-    let mut host = Host::start(state.path(), &options);
+    let state = State::new();
+    let mut host = Host::start(&state, &options);
     let _unheard = host.client().post_unheard("/parts", "k", "{}");
     wait_until("the first call", SOON, || upstream.seen().len() == 1);
     host.kill();
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     wait_until("the second call", SOON, || upstream.seen().len() == 2);
     let keys: Vec<_> = upstream
         .seen()
@@ -169,8 +168,8 @@ impl Drop for Script {
 
 #[test]
 fn the_script_for_deployments_ticks_as_well() {
-    let state = TempDir::new().unwrap();
-    let host = Host::start(state.path(), &without_ticks());
+    let state = State::new();
+    let host = Host::start(&state, &without_ticks());
     let client = host.client();
     let charge = charge(&client, "charge");
     order(&client, "order");

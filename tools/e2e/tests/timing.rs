@@ -1,9 +1,8 @@
 //! How long a request may take. These tests are one after the other and alone in their program, because they are exact.
 
-use reprise_e2e::{Host, Options, Sent, Upstream, wait_until};
+use reprise_e2e::{Host, Options, Sent, State, Upstream, wait_until};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 const BODY: &str = r#"{"amount":1}"#;
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -16,11 +15,11 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 fn a_request_takes_no_longer_than_its_attempt_and_a_repeat_no_time_at_all() {
     let upstream =
         Upstream::start(|_, _| Sent::new(200, &[], b"late").after(Duration::from_secs(5)));
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let options = Options::default()
         .variable("payment_api_url", &upstream.url())
         .edit("attempt_timeout = \"5s\"", "attempt_timeout = \"1s\"");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&state, &options);
     let client = host.client();
     // The first request finds out what the store is like.
     let _ = client.post("/tasks", None, r#"{"text":"a"}"#);

@@ -1,12 +1,10 @@
 //! Instances that have made as many conditional writes as Spin lets them: others take over, and nobody notices.
 
-use reprise_e2e::{Answer, Client, Host, Options, Redis, Sent, Upstream, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, Sent, State, Upstream, wait_until};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_mins(1);
 const TOKEN: &str = "ticks-of-a-test";
@@ -56,8 +54,8 @@ fn charges_of(client: &Client, reference: &str) -> u64 {
 
 /// Every charge is taken at once and made once, and its event arrives though nobody ticks.
 fn charges_are_taken(options: &Options, receiver: &Upstream) {
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), options);
+    let state = State::new();
+    let host = Host::start(&state, options);
     // Lays the store out before they all come.
     let first = host.client().post("/tasks", None, r#"{"text":"a"}"#);
     assert_eq!(first.status, 201, "{first:?}");
@@ -89,26 +87,17 @@ fn charges_are_taken(options: &Options, receiver: &Upstream) {
 }
 
 #[test]
-fn charges_by_the_hundred_are_taken_on_sqlite() {
+fn charges_by_the_hundred_are_taken() {
     let receiver = receiver();
     charges_are_taken(&with_events(&receiver), &receiver);
-}
-
-#[test]
-fn charges_by_the_hundred_are_taken_on_redis() {
-    let folder = TempDir::new().expect("a folder");
-    let redis = Redis::start(folder.path());
-    let receiver = receiver();
-    let options = with_events(&receiver).redis(&redis.url());
-    charges_are_taken(&options, &receiver);
 }
 
 /// A client alone, whose requests all go to one instance as long as that takes them.
 #[test]
 fn one_client_wears_out_instance_after_instance_and_never_waits_for_one() {
     let receiver = receiver();
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &with_events(&receiver));
+    let state = State::new();
+    let host = Host::start(&state, &with_events(&receiver));
     let client = host.client();
     for number in 0..300 {
         let answer = charge(&client, &number.to_string());
@@ -118,7 +107,7 @@ fn one_client_wears_out_instance_after_instance_and_never_waits_for_one() {
 }
 
 /// Leaves orders whose events wait for a tick, with hosts that are killed before they are worn out.
-fn leave_orders(state: &Path, options: &Options) {
+fn leave_orders(state: &State, options: &Options) {
     for part in 0..HOSTS {
         let mut host = Host::start(state, options);
         for number in 0..ORDERS_PER_HOST {
@@ -134,13 +123,13 @@ fn leave_orders(state: &Path, options: &Options) {
 #[test]
 fn ticks_with_hundreds_due_stop_in_time_and_leave_nothing() {
     let receiver = receiver();
-    let state = TempDir::new().expect("a folder");
+    let state = State::new();
     let options = with_events(&receiver).edit(
         "first_attempt = \"after_answer\"",
         "first_attempt = \"tick\"",
     );
-    leave_orders(state.path(), &options);
-    let host = Host::start(state.path(), &options);
+    leave_orders(&state, &options);
+    let host = Host::start(&state, &options);
     let client = host.client();
     let authorization = format!("Bearer {TOKEN}");
     let mut delivered = 0;

@@ -7,8 +7,8 @@
 //!
 //! # Where it differs from Spin
 //!
-//! - Not here: other triggers, components of WASI 0.2, TLS for incoming requests, HTTP/2 for outgoing ones, runtime
-//!   configuration (so `default` is the only store), `.env` files, and every other interface of Spin.
+//! - Not here: other triggers, components of WASI 0.2, TLS for incoming requests, HTTP/2 for outgoing ones,
+//!   runtime configuration but for a Redis as the one store, `default`, `.env` files, and every other interface of Spin.
 //! - Stricter: two triggers with one route are an error, and so is a directory among a component's `files` patterns, or an
 //!   allowed host that is no component of the application.
 //! - A request to a component that does not exist is an error for the guest that sends it, and not a trap.
@@ -26,8 +26,11 @@ pub mod kv;
 pub mod logs;
 pub mod manifest;
 pub mod outbound;
+pub mod place;
 pub mod routes;
+pub mod runtime_config;
 pub mod server;
+pub mod sole;
 pub mod start;
 pub mod ticks;
 pub mod variables;

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Parser;
 use reprise_host::kv::sqlite_store::Journal;
-use reprise_host::{Bound, Options};
+use reprise_host::{Bound, Options, runtime_config};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a Spin application without Spin. Prints `Serving http://ADDRESS` once it accepts connections.
@@ -36,6 +36,10 @@ struct Arguments {
     /// Keep the key-value data on this Redis server instead.
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
+
+    /// Keep it where this runtime configuration file of Spin's says: on a Redis server.
+    #[arg(long, value_name = "FILE", conflicts_with = "redis")]
+    runtime_config_file: Option<PathBuf>,
 
     /// The value of an application variable; may be repeated.
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
@@ -69,6 +73,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<()> {
+    let redis = match &arguments.runtime_config_file {
+        Some(file) => Some(runtime_config::redis_url(file).context("--runtime-config-file")?),
+        None => arguments.redis,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -77,7 +85,7 @@ fn run(arguments: Arguments) -> Result<()> {
         listen: arguments.listen,
         state_dir: arguments.state_dir,
         journal: arguments.journal,
-        redis: arguments.redis,
+        redis,
         variables: BTreeMap::from_iter(arguments.variables),
         tick: arguments.tick,
         stats: arguments.stats,

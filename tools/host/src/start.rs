@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -19,7 +20,9 @@ use crate::kv::stats::Stats;
 use crate::kv::{KvContext, Stores};
 use crate::manifest::Manifest;
 use crate::outbound::Outbound;
+use crate::place::Place;
 use crate::server::Host;
+use crate::sole;
 use crate::ticks::Ticks;
 
 /// What to run, and how.
@@ -55,7 +58,9 @@ pub struct Bound {
     address: SocketAddr,
     ticks: Option<Ticks>,
     /// The files that guests read; removed with this value.
-    _mounts: tempfile::TempDir,
+    _place: Place,
+    /// The claim to the store's file, if that is used.
+    _claim: Option<File>,
 }
 
 impl Bound {
@@ -68,17 +73,20 @@ impl Bound {
             .await
             .with_context(|| format!("cannot listen on {}", options.listen))?;
         let address = listener.local_addr()?;
-        let mounts = tempfile::tempdir()?;
         let manifest_path = app::manifest_path(&options.from)?;
         let directory = manifest_path
             .parent()
             .context("the manifest has no directory")?;
         let manifest = Manifest::read(&manifest_path)?;
+        let state_dir = options.state_dir.unwrap_or_else(|| directory.join(".spin"));
+        std::fs::create_dir_all(&state_dir)
+            .with_context(|| format!("cannot create {}", state_dir.display()))?;
+        let place = Place::take(&state_dir)?;
         let environment = |name: &str| std::env::var(name).ok();
         let app = App::settle(
             &manifest,
             directory,
-            mounts.path(),
+            place.files(),
             environment,
             &options.variables,
         )
@@ -89,13 +97,13 @@ impl Bound {
             None => None,
         };
 
-        let state_dir = options.state_dir.unwrap_or_else(|| directory.join(".spin"));
-        std::fs::create_dir_all(&state_dir)
-            .with_context(|| format!("cannot create {}", state_dir.display()))?;
         let cache_dir = options
             .cache_dir
             .unwrap_or_else(|| state_dir.join("wasmtime-cache"));
         let engine = engine(&cache_dir, options.perf_map)?;
+        // A claim comes before anything is done with the file.
+        let is_file = options.redis.is_none();
+        let claim = is_file.then(|| sole::claim_or_warn(&state_dir)).flatten();
         let stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
         let stats = Arc::new(Stats::default());
         let compile = |host: &Weak<Host>| {
@@ -120,7 +128,8 @@ impl Bound {
             listener,
             address,
             ticks,
-            _mounts: mounts,
+            _place: place,
+            _claim: claim,
         })
     }
 

@@ -26,8 +26,9 @@ The development commands of Reprise.
       promise. --step: waits for Enter before each act. --keep: leaves the service running at the end.
   cargo xtask watch [--listen ADDR] [--every DURATION]
       Shows the counters of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped.
-  cargo xtask test [--quick]
-      Checks everything. --quick: formatting, lints and tests of the components' code, natively.
+  cargo xtask test [--quick | --store STORE]
+      Checks everything. --quick: formatting, lints and tests of the components' code, natively. --store: only the
+      end-to-end tests, on sqlite with one host, on redis with one, or on redis-two with two that are asked in turn.
   cargo xtask release-check
       Says whether what is here can be released: one version everywhere and in the change log, nothing that is not
       committed, documentation without warnings, the component's size and imports, the documents' examples.
@@ -86,11 +87,43 @@ pub(crate) enum Task {
     Axe,
     /// Say whether this can be released.
     ReleaseCheck,
-    /// Run the checks.
-    Test {
-        /// Only those that need neither wasm nor wasmtime.
-        quick: bool,
-    },
+    /// Run checks.
+    Test(Checks),
+}
+
+/// Which checks to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// All of them.
+    All,
+    /// Those that need neither wasm nor wasmtime.
+    Quick,
+    /// The end-to-end tests on this store.
+    EndToEnd(Store),
+}
+
+/// What the end-to-end tests run on: which store, and how many hosts use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    /// A file, with one host.
+    Sqlite,
+    /// A Redis, with one host.
+    Redis,
+    /// A Redis, with two hosts that are asked in turn.
+    RedisTwo,
+}
+
+impl Store {
+    const ALL: [Self; 3] = [Self::Sqlite, Self::Redis, Self::RedisTwo];
+
+    /// What the tests call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Redis => "redis",
+            Self::RedisTwo => "redis-two",
+        }
+    }
 }
 
 /// How `up` should serve.
@@ -177,7 +210,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "python" => flag(&mut parser, None).map(|_| Task::Python),
         "axe" => flag(&mut parser, None).map(|_| Task::Axe),
         "release-check" => flag(&mut parser, None).map(|_| Task::ReleaseCheck),
-        "test" => flag(&mut parser, Some("quick")).map(|quick| Task::Test { quick }),
+        "test" => checks(&mut parser).map(Task::Test),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
 }
@@ -264,6 +297,28 @@ pub(crate) fn duration(parser: &mut Parser) -> Result<Duration> {
     }
 }
 
+/// Reads which checks to run.
+fn checks(parser: &mut Parser) -> Result<Checks> {
+    let mut which = Checks::All;
+    while let Some(arg) = parser.next()? {
+        which = match arg {
+            Arg::Long("quick") if which == Checks::All => Checks::Quick,
+            Arg::Long("store") if which == Checks::All => {
+                let name = parser.value()?.string()?;
+                let store = Store::ALL.into_iter().find(|store| store.name() == name);
+                Checks::EndToEnd(store.with_context(|| {
+                    let names = Store::ALL.map(Store::name);
+                    format!("--store: {name:?} is not one of {}", names.join(", "))
+                })?)
+            }
+            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
+                return Err(other.unexpected().into());
+            }
+        };
+    }
+    Ok(which)
+}
+
 /// Reads the rest of a command that knows at most one option, and tells whether that was given.
 fn flag(parser: &mut Parser, known: Option<&str>) -> Result<bool> {
     let mut given = false;
@@ -298,8 +353,16 @@ mod tests {
         assert_eq!(parsed("python"), Ok(Task::Python));
         assert_eq!(parsed("axe"), Ok(Task::Axe));
         assert_eq!(parsed("release-check"), Ok(Task::ReleaseCheck));
-        assert_eq!(parsed("test"), Ok(Task::Test { quick: false }));
-        assert_eq!(parsed("test --quick"), Ok(Task::Test { quick: true }));
+        assert_eq!(parsed("test"), Ok(Task::Test(Checks::All)));
+        assert_eq!(parsed("test --quick"), Ok(Task::Test(Checks::Quick)));
+        for (name, store) in [
+            ("sqlite", Store::Sqlite),
+            ("redis", Store::Redis),
+            ("redis-two", Store::RedisTwo),
+        ] {
+            let task = Task::Test(Checks::EndToEnd(store));
+            assert_eq!(parsed(&format!("test --store {name}")), Ok(task));
+        }
         assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));
         assert_eq!(parsed("tick"), Ok(Task::Tick(TickOptions::default())));
     }
@@ -387,6 +450,11 @@ mod tests {
             ("release-check --quick", "--quick"),
             ("imports --quick", "--quick"),
             ("test now", "now"),
+            (
+                "test --store x",
+                "\"x\" is not one of sqlite, redis, redis-two",
+            ),
+            ("test --quick --store redis", "--store"),
             ("up --variable a=b", "--variable"),
             ("up --listen", "--listen"),
             ("test -- --nocapture", "only `up`"),

@@ -1,13 +1,16 @@
 //! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::args::{Checks, Store};
 use crate::build::HostProfile;
+use crate::proxies::Proxies;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
 use crate::{axe, bench, build, debian, deny, process, proxies, python};
@@ -18,13 +21,13 @@ const END_TO_END_PACKAGE: &str = "reprise-e2e";
 /// What reads metrics as Prometheus does.
 const PROMTOOL: &str = "promtool";
 
-/// Runs the checks and prints a summary of them, whichever way they end.
-pub(crate) fn test(workspace: &Workspace, quick: bool) -> Result<()> {
+/// Runs checks and prints a summary of them, whichever way they end.
+pub(crate) fn test(workspace: &Workspace, which: Checks) -> Result<()> {
     let mut steps = Steps::default();
-    let outcome = if quick {
-        quick_checks(workspace, &mut steps)
-    } else {
-        all_checks(workspace, &mut steps)
+    let outcome = match which {
+        Checks::All => all_checks(workspace, &mut steps),
+        Checks::Quick => quick_checks(workspace, &mut steps),
+        Checks::EndToEnd(store) => end_to_end_checks(workspace, &mut steps, store),
     };
     println!("{}", steps.summary());
     outcome
@@ -63,43 +66,18 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
     steps.check("sizes", || build::check_sizes(workspace, &toolchain))?;
-    let mut host_tests = build::host_command(workspace, HostProfile::Host, "test");
-    host_tests.args(["--package", END_TO_END_PACKAGE]);
-    host_tests.env("REPRISE_HOST", build::host_program(workspace));
-    host_tests.env("REPRISE_WASM", workspace.component(MAIN));
-    host_tests.env("REPRISE_MANIFEST", workspace.manifest());
-    if let Some(manifest) = build::guest_manifest(workspace) {
-        let guest = guest_checks(workspace, steps, &toolchain, &manifest)?;
-        host_tests.env("REPRISE_GUEST_WASM", guest);
-    }
-    steps.check("redis-server", || {
-        let why = "the end-to-end tests start a Redis of their own";
-        ensure_program(workspace, "redis-server", &["redis-server"], why)
-    })?;
-    steps.check("promtool", || {
-        let why = "the end-to-end tests have Prometheus' own tool read the metrics";
-        ensure_program(workspace, PROMTOOL, &["prometheus"], why)
-    })?;
-    host_tests.env("REPRISE_PROMTOOL", PROMTOOL);
-    steps.check("sqlite3", || {
-        let why = "the documents show how a store is backed up";
-        ensure_program(workspace, "sqlite3", &["sqlite3"], why)
-    })?;
-    steps.check("systemd-analyze", || {
-        let why = "the end-to-end tests have it verify the units in deploy";
-        ensure_program(workspace, "systemd-analyze", &["systemd"], why)
-    })?;
-    let proxies = steps.check("proxies", || proxies::ensure(workspace))?;
-    host_tests.env("REPRISE_NGINX", proxies.nginx);
-    host_tests.env("REPRISE_CADDY", proxies.caddy);
-    let python = steps.check("python", || python::ensure(workspace))?;
-    host_tests.env("REPRISE_PYTHON", python);
+    let guest = build::guest_manifest(workspace);
+    let guest = guest.map(|manifest| guest_checks(workspace, steps, &toolchain, &manifest));
+    let guest = guest.transpose()?;
     steps.check("dependencies", || deny::deny(workspace))?;
-    steps.check("browser", || ensure_browser(workspace))?;
-    let axe = steps.check("axe-core", || axe::ensure(workspace))?;
-    host_tests.env("REPRISE_AXE", axe);
+    let programs = Programs::ensure(workspace, steps)?;
+    let mut tests = programs.tests(workspace, Store::Sqlite);
+    tests.envs(guest.map(|guest| ("REPRISE_GUEST_WASM", guest)));
     // The demo is part of them: README.md shows what it prints, so it is played there.
-    steps.run("host and end-to-end tests", host_tests)?;
+    steps.run("host and end-to-end tests", tests)?;
+    let mut tests = programs.tests(workspace, Store::RedisTwo);
+    tests.args(end_to_end_tests(workspace)?);
+    steps.run("end-to-end tests on Redis", tests)?;
     let bare = build::bare_manifest(workspace);
     let lints = wasm_lints(workspace, &toolchain, Some(&bare));
     steps.run("lints of the bare component", lints)?;
@@ -107,6 +85,87 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     steps.check("benchmark, quick", || bench::quick(workspace, &toolchain))?;
     // Last, so that a log ends in what a test runner says of its tests.
     steps.run("tests of these commands", cargo("test --package xtask"))
+}
+
+/// Builds what the end-to-end tests start, and runs them on one store.
+fn end_to_end_checks(workspace: &Workspace, steps: &mut Steps, store: Store) -> Result<()> {
+    let toolchain = steps.check("wasm toolchain", || WasmToolchain::prepare(workspace))?;
+    steps.check("components", || build::components(workspace, &toolchain))?;
+    let programs = Programs::ensure(workspace, steps)?;
+    let mut tests = programs.tests(workspace, store);
+    tests.args(end_to_end_tests(workspace)?);
+    steps.run("end-to-end tests", tests)
+}
+
+/// What chooses the end-to-end tests of all that the host's tests are built with: building them without those would
+/// compile everything once more.
+fn end_to_end_tests(workspace: &Workspace) -> Result<Vec<String>> {
+    let folder = workspace.root.join("tools/e2e/tests");
+    let files = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut arguments = Vec::new();
+    for file in files {
+        let path = file?.path();
+        let is_test = path.extension().is_some_and(|extension| extension == "rs")
+            || path.join("main.rs").is_file();
+        if let (true, Some(name)) = (is_test, path.file_stem()) {
+            arguments.extend(["--test".to_owned(), name.to_string_lossy().into_owned()]);
+        }
+    }
+    Ok(arguments)
+}
+
+/// What the end-to-end tests need beside what is built here.
+struct Programs {
+    proxies: Proxies,
+    python: PathBuf,
+    axe: PathBuf,
+}
+
+impl Programs {
+    /// Makes sure that all are there.
+    fn ensure(workspace: &Workspace, steps: &mut Steps) -> Result<Self> {
+        steps.check("redis-server", || {
+            let why = "the end-to-end tests start a Redis of their own";
+            ensure_program(workspace, "redis-server", &["redis-server"], why)
+        })?;
+        steps.check("promtool", || {
+            let why = "the end-to-end tests have Prometheus' own tool read the metrics";
+            ensure_program(workspace, PROMTOOL, &["prometheus"], why)
+        })?;
+        steps.check("sqlite3", || {
+            let why = "the documents show how a store is backed up";
+            ensure_program(workspace, "sqlite3", &["sqlite3"], why)
+        })?;
+        steps.check("systemd-analyze", || {
+            let why = "the end-to-end tests have it verify the units in deploy";
+            ensure_program(workspace, "systemd-analyze", &["systemd"], why)
+        })?;
+        let proxies = steps.check("proxies", || proxies::ensure(workspace))?;
+        let python = steps.check("python", || python::ensure(workspace))?;
+        steps.check("browser", || ensure_browser(workspace))?;
+        let axe = steps.check("axe-core", || axe::ensure(workspace))?;
+        Ok(Self {
+            proxies,
+            python,
+            axe,
+        })
+    }
+
+    /// The tests of the host, and those from end to end on this store.
+    fn tests(&self, workspace: &Workspace, store: Store) -> Command {
+        let mut tests = build::host_command(workspace, HostProfile::Host, "test");
+        tests.args(["--package", END_TO_END_PACKAGE]);
+        tests.env("REPRISE_HOST", build::host_program(workspace));
+        tests.env("REPRISE_WASM", workspace.component(MAIN));
+        tests.env("REPRISE_MANIFEST", workspace.manifest());
+        tests.env("REPRISE_PROMTOOL", PROMTOOL);
+        tests.env("REPRISE_NGINX", &self.proxies.nginx);
+        tests.env("REPRISE_CADDY", &self.proxies.caddy);
+        tests.env("REPRISE_PYTHON", &self.python);
+        tests.env("REPRISE_AXE", &self.axe);
+        tests.env("REPRISE_E2E_STORE", store.name());
+        tests
+    }
 }
 
 /// Checks and builds the component that the host's tests serve: no check of the workspace reaches that package.
@@ -226,6 +285,16 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_end_to_end_test_is_chosen() {
+        let chosen = end_to_end_tests(&Workspace::locate().unwrap()).unwrap();
+        for name in ["claims", "console", "durability", "torture"] {
+            assert!(chosen.iter().any(|argument| argument == name), "{name}");
+        }
+        let options = chosen.iter().filter(|argument| *argument == "--test");
+        assert_eq!(options.count() * 2, chosen.len());
+    }
 
     #[test]
     fn a_summary_lists_what_ran_and_what_failed() {

@@ -16,7 +16,6 @@ mod demo;
 mod deny;
 mod http;
 mod imports;
-mod journal;
 mod json;
 mod process;
 mod proxies;
@@ -28,6 +27,7 @@ mod rustup;
 mod screen;
 mod serve;
 mod spin;
+mod store_file;
 mod tick;
 mod token;
 mod toolchain;
@@ -73,7 +73,7 @@ fn run() -> anyhow::Result<()> {
             println!("{}", axe::ensure(&workspace)?.display());
             Ok(())
         }
-        Task::Test { quick } => checks::test(&workspace, quick),
+        Task::Test(which) => checks::test(&workspace, which),
         Task::ReleaseCheck => release::check(&workspace),
     }
 }

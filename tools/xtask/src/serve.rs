@@ -12,7 +12,7 @@ use crate::args::UpOptions;
 use crate::token::{self, Token};
 use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
-use crate::{build, journal, process, spin, tick};
+use crate::{build, process, spin, store_file, tick};
 
 /// Builds the components and what serves them, then becomes that server.
 pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
@@ -23,7 +23,11 @@ pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
     if serves_with_spin(workspace, options) {
         server = workspace.command("spin");
         server.arg("up").args(arguments);
-        journal::prepare(workspace, options.state_dir.as_deref(), &options.passed_on);
+        let state_dir = options.state_dir.as_deref();
+        if let Some(claim) = store_file::prepare(workspace, state_dir, &options.passed_on) {
+            // It reads no input, but keeps this open until it ends, however it ends.
+            server.stdin(claim);
+        }
         if let Some(ticks) = &ticks {
             ticks.start_beside(&options.listen)?;
         }

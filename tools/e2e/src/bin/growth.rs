@@ -8,9 +8,8 @@
 //! ```
 
 use reprise_e2e::fill::{self, Filling};
-use reprise_e2e::{Client, Host, Options};
+use reprise_e2e::{Arrangement, Client, Host, Options, State};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// The numbers of live records at which a repeat is measured.
 const SIZES: [u64; 3] = [1_000, 10_000, 100_000];
@@ -19,17 +18,13 @@ const REPEATS: u64 = 1_000;
 const STRIDE: u64 = 7_919;
 
 fn main() {
-    let state = TempDir::new().expect("a folder for the state");
+    let state = State::on(Arrangement::Sqlite);
     println!("live records | p50 kept alive | p50 connection each | reads a repeat");
     let mut live = 0;
     for size in SIZES {
-        fill::fill(
-            &state.path().join("sqlite_key_value.db"),
-            Filling::Tasks,
-            live..size,
-        );
+        fill::fill(&state.file(), Filling::Tasks, live..size);
         live = size;
-        let host = Host::start(state.path(), &Options::default());
+        let host = Host::start(&state, &Options::default());
         let client = host.client();
         let before = host.key_value_calls().0;
         let kept_alive = median(size, || client.clone());

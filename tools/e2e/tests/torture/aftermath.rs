@@ -41,7 +41,9 @@ pub(crate) fn settle(client: &Client) {
 /// Whoever was told of an operation can rely on it: it has ended, and so has everything that follows from it.
 pub(crate) fn check_what_was_told(world: &World, book: &Book) -> Contents {
     let contents = world.dump().contents();
-    assert_eq!(contents.timers, 0, "timers are left over");
+    let timers = &contents.timers;
+    let now = reprise_e2e::now();
+    assert!(timers.is_empty(), "left over at {now:?}: {timers:?}");
     assert!(contents.unsettled.is_empty(), "{:?}", contents.unsettled);
     for (ask, told) in book.all() {
         for id in &told.ids {

@@ -3,10 +3,8 @@
 //! The words are in `src/driver/store/mod.rs`, the bytes of nodes and timers in the headers of `node.rs` and `timers.rs`.
 
 use reprise::machine::{Record, stored};
-use reprise_e2e::Redis;
-use rusqlite::{Connection, OpenFlags};
+use reprise_e2e::State;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// What the node of an event holds that the inbox has settled.
 const DONE_EVENT: &[u8] = b"inbox event done";
@@ -25,30 +23,16 @@ pub(crate) struct Contents {
     pub(crate) unsettled: BTreeSet<String>,
     /// The events that the inbox remembers in records of their own.
     pub(crate) done_events: usize,
-    /// Timers that hang on the wheel.
-    pub(crate) timers: usize,
+    /// Timers that hang on the wheel: each one's slot, its record, and when that was to be due.
+    pub(crate) timers: Vec<(String, String, u64)>,
     /// What a kill left between being written and being linked.
     pub(crate) orphan_nodes: usize,
     pub(crate) orphan_timers: usize,
 }
 
 impl Dump {
-    /// The store that a host keeps in this folder.
-    pub(crate) fn of_sqlite(state: &Path) -> Self {
-        let file = state.join("sqlite_key_value.db");
-        let store = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        let store = store.expect("the store's file");
-        let mut rows = store
-            .prepare("SELECT key, value FROM spin_key_value")
-            .expect("the store's table");
-        let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?)));
-        let rows = rows.expect("the store's rows");
-        Self(rows.map(|row| row.expect("a key and a value")).collect())
-    }
-
-    /// The store in a Redis.
-    pub(crate) fn of_redis(redis: &Redis) -> Self {
-        Self(redis.dump())
+    pub(crate) fn of(state: &State) -> Self {
+        Self(state.dump())
     }
 
     /// Follows every chain.
@@ -69,11 +53,14 @@ impl Dump {
         for (_, value) in self.with_prefix("w/d/") {
             linked.insert(format!("n/{:016x}", number(value, 0)));
         }
-        for (_, value) in self.with_prefix("w/t/") {
+        for (slot, value) in self.with_prefix("w/t/") {
             let mut key = format!("t/{:016x}", number(value, 0));
             // A chain of timers ends where one is missing.
             while let Some(timer) = self.0.get(&key) {
-                contents.timers += 1;
+                let id = uuid::Uuid::from_slice(&timer[24..40]).expect("sixteen bytes");
+                contents
+                    .timers
+                    .push((slot.clone(), id.to_string(), number(timer, 40)));
                 let next = format!("t/{:016x}", number(timer, 8));
                 linked.insert(std::mem::replace(&mut key, next));
             }

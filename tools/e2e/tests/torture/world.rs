@@ -4,14 +4,13 @@ use crate::dice::Dice;
 use crate::ledger::Ledger;
 use crate::receiver::Receiver;
 use crate::store::Dump;
-use reprise_e2e::{Client, Front, Host, Options, Redis, Upstream};
+use reprise_e2e::{Client, Front, Host, Options, State, Upstream};
 use serde_json::Value;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// What operators show.
 const TOKEN: &str = "torture-token-5f1c";
@@ -88,14 +87,20 @@ on_lost_attempt = "fail"
 
 pub(crate) struct World {
     dice: Dice,
-    states: Vec<TempDir>,
+    state: State,
     options: Options,
-    redis: Option<Redis>,
     hosts: Vec<Host>,
     pub(crate) front: Front,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) receiver: Arc<Receiver>,
     is_network_whole: Arc<AtomicBool>,
+}
+
+/// How often something was killed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kills {
+    pub(crate) hosts: u64,
+    pub(crate) redis: u64,
 }
 
 /// What a tick says that it did.
@@ -109,17 +114,8 @@ pub(crate) struct Report {
 }
 
 impl World {
-    /// One host on SQLite.
-    pub(crate) fn on_sqlite(dice: Dice) -> Self {
-        Self::new(dice, 1, None)
-    }
-
-    /// Two hosts on one Redis.
-    pub(crate) fn on_redis(dice: Dice, state: &TempDir) -> Self {
-        Self::new(dice, 2, Some(Redis::start(state.path())))
-    }
-
-    fn new(dice: Dice, hosts: usize, redis: Option<Redis>) -> Self {
+    /// The hosts of a store, which is empty.
+    pub(crate) fn new(dice: Dice, state: State) -> Self {
         let is_network_whole = Arc::new(AtomicBool::new(false));
         let front = Front::start({
             let is_whole = Arc::clone(&is_network_whole);
@@ -137,21 +133,14 @@ impl World {
             let receiver = Arc::clone(&receiver);
             move |before, seen| receiver.answer(before, seen)
         });
-        let mut options = Options::default().config(&config(&api.url(), &sink.url()));
-        options.redis = redis.as_ref().map(Redis::url);
-        // Each host has a folder of its own, as on machines of their own.
-        let states: Vec<_> = (0..hosts)
-            .map(|_| TempDir::new().expect("a folder"))
-            .collect();
-        let hosts = states
-            .iter()
-            .map(|state| Host::start(state.path(), &options));
+        let options = Options::default().config(&config(&api.url(), &sink.url()));
+        let hosts = 0..state.arrangement().hosts();
+        let hosts = hosts.map(|number| Host::start_one(&state, number, &options));
         let world = Self {
             hosts: hosts.collect(),
             dice,
-            states,
+            state,
             options,
-            redis,
             front,
             ledger,
             receiver,
@@ -161,25 +150,48 @@ impl World {
         world
     }
 
-    /// Kills hosts and starts them again until this time. Answers how often.
-    pub(crate) fn kill_hosts(&mut self, until: Instant) -> u64 {
-        let mut kills = 0;
+    /// Kills hosts, and the Redis where there is one, and starts them again until this time. Answers how often.
+    pub(crate) fn kill(&mut self, until: Instant) -> Kills {
+        let mut kills = Kills::default();
         while Instant::now() < until {
-            let life = [100, 1_600, 1_600, 5_000][self.pick(("how long a life", kills), 4)];
-            let life = self.dice.roll(("life", kills), life);
+            let turn = kills.hosts + kills.redis;
+            let life = [100, 1_600, 1_600, 5_000][self.pick(("how long a life", turn), 4)];
+            let life = self.dice.roll(("life", turn), life);
             thread::sleep(
                 Duration::from_millis(life).min(until.saturating_duration_since(Instant::now())),
             );
-            let victim = self.pick(("victim", kills), self.hosts.len());
+            let away = Duration::from_millis(self.dice.roll(("away", turn), 100));
+            let is_redis = self.dice.happens(("the store dies", turn), 30);
+            // After more than a second Spin's driver connects again much later, and the hosts' own deaths come before.
+            let longer = [100, 100, 2_000][self.pick(("how long without Redis", turn), 3)];
+            let longer = Duration::from_millis(self.dice.roll(("without Redis", turn), longer));
+            if let (true, Some(redis)) = (is_redis, self.state.redis_mut()) {
+                redis.kill();
+                thread::sleep(longer);
+                redis.restart();
+                kills.redis += 1;
+                continue;
+            }
+            let victim = self.pick(("victim", turn), self.hosts.len());
             self.lead_to_all_but(Some(victim));
             self.hosts[victim].kill();
-            let away = self.dice.roll(("away", kills), 100);
-            thread::sleep(Duration::from_millis(away));
-            self.hosts[victim] = Host::start(self.states[victim].path(), &self.options);
-            self.lead_to_all_but(None);
-            kills += 1;
+            thread::sleep(away);
+            self.start_again(victim);
+            kills.hosts += 1;
+        }
+        if kills.redis > 0 {
+            // Spin's driver may wait for minutes until it connects again. Those that do are killed once more.
+            for victim in 0..self.hosts.len() {
+                self.hosts[victim].kill();
+                self.start_again(victim);
+            }
         }
         kills
+    }
+
+    fn start_again(&mut self, number: usize) {
+        self.hosts[number] = Host::start_one(&self.state, number, &self.options);
+        self.lead_to_all_but(None);
     }
 
     fn pick(&self, occasion: impl Hash, of: usize) -> usize {
@@ -200,10 +212,7 @@ impl World {
     }
 
     pub(crate) fn dump(&self) -> Dump {
-        match &self.redis {
-            Some(redis) => Dump::of_redis(redis),
-            None => Dump::of_sqlite(self.states[0].path()),
-        }
+        Dump::of(&self.state)
     }
 
     fn lead_to_all_but(&self, away: Option<usize>) {

@@ -125,8 +125,24 @@ impl Application {
         self.path().join("stderr.log")
     }
 
-    /// Where the host puts its temporary files.
-    pub(crate) fn temporary(&self) -> PathBuf {
+    /// How many copies of the guest's manifest hosts have in the state directory.
+    pub(crate) fn copies(&self) -> usize {
+        let places = self.path().join(".spin/processes");
+        let places = fs::read_dir(places).expect("hosts have places there");
+        let copies = places.map(|place| place.expect("it can be read").path().join("files/guest"));
+        copies
+            .filter(|files| files.join("spin.toml").exists())
+            .count()
+    }
+
+    /// How many files there are where programs put their temporary ones.
+    pub(crate) fn temporary_files(&self) -> usize {
+        let files = fs::read_dir(self.temporary());
+        files.expect("the directory is there").count()
+    }
+
+    /// Where the host would put temporary files.
+    fn temporary(&self) -> PathBuf {
         self.path().join("temporary")
     }
 

@@ -124,7 +124,27 @@ async fn a_signal_ends_the_host_at_once_even_if_a_guest_never_returns() {
         application.logged("[guest] looping\n").await;
         host.signal(signal);
         assert!(host.ended().await.success());
-        let left = std::fs::read_dir(application.temporary()).unwrap().count();
-        assert_eq!(left, 0, "the copies of the guest's files are gone");
+        assert_eq!(application.copies(), 0, "of the guest's files");
+        assert_eq!(application.temporary_files(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_kill_leaves_nothing_that_the_next_start_does_not_remove() {
+    let application = Application::new("files = [\"spin.toml\"]");
+    for _ in 0..3 {
+        let host = application.start(&[]);
+        assert_eq!(application.copies(), 1, "of one running host");
+        host.signal("KILL");
+        assert!(!host.ended().await.success());
+        assert_eq!(application.copies(), 1);
+        assert_eq!(application.temporary_files(), 0);
+    }
+    let hosts = [(); 2].map(|()| application.start(&[]));
+    assert_eq!(application.copies(), 2, "of two running hosts");
+    for host in hosts {
+        assert_eq!(host.get("/plain").await.0, StatusCode::OK);
+        host.signal("TERM");
+        assert!(host.ended().await.success());
     }
 }

@@ -2,6 +2,7 @@
 //! host's program with a component in it over real HTTP (the others).
 
 mod components;
+mod deployed;
 mod guest_redis;
 mod guest_stores;
 mod harness;
@@ -10,6 +11,7 @@ mod redis_rules;
 mod redis_server;
 mod scripts;
 mod serving;
+mod sole;
 mod sqlite_rules;
 mod starting;
 mod stats;

@@ -1,4 +1,4 @@
-//! A Redis server for one test, on a free loopback port, without files.
+//! A Redis server for one test, on a free loopback port.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,29 +16,27 @@ pub(crate) struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts a server and waits until it takes connections.
+    /// Starts a server without files and waits until it takes connections.
     pub(crate) fn start() -> Self {
+        Self::start_with(&["--save", "", "--appendonly", "no"])
+    }
+
+    /// Starts a server with these arguments and waits until it takes connections.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         (0..ATTEMPTS)
-            .find_map(|_| Self::try_start())
+            .find_map(|_| Self::launch(arguments))
             .expect("redis-server starts on a free port")
     }
 
-    fn try_start() -> Option<Self> {
+    fn launch(arguments: &[&str]) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("there is a free loopback port")
             .port();
         let mut child = Command::new("redis-server")
-            .args([
-                "--bind",
-                "127.0.0.1",
-                "--port",
-                &port.to_string(),
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-            ])
+            // A file of settings comes first.
+            .args(arguments)
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .expect("these tests need the program redis-server (Debian's package redis-server)");
@@ -66,17 +64,21 @@ impl RedisServer {
 
     /// How many connections the server has, without the one that asks.
     pub(crate) async fn connections(&self) -> usize {
+        let list = self.ask(&["CLIENT", "LIST"]).await;
+        list.concat().lines().count() - 1
+    }
+
+    /// What the server answers to a command: a text, or a list of texts.
+    pub(crate) async fn ask(&self, words: &[&str]) -> Vec<String> {
         let client = redis::Client::open(self.url()).expect("the address is a Redis URL");
         let mut connection = client
             .get_multiplexed_async_connection()
             .await
             .expect("the server is up");
-        let list: String = redis::cmd("CLIENT")
-            .arg("LIST")
-            .query_async(&mut connection)
-            .await
-            .expect("the server is up");
-        list.lines().count() - 1
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]);
+        let answer = command.query_async(&mut connection).await;
+        answer.expect("the server is up")
     }
 }
 

@@ -58,7 +58,7 @@ impl Stage {
         mut screen: Screen,
         token: Token,
     ) -> Result<Self> {
-        let folder = Folder::create()?;
+        let folder = Folder::create(&workspace.target.join("demo"))?;
         let (payments, events) = (Gate::build()?, Gate::build()?);
         let launch = Launch {
             program,
