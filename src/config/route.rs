@@ -152,18 +152,36 @@ fn split_segment(path: &str) -> Option<(&str, &str)> {
 
 /// A segment as the value of a parameter.
 ///
-/// Servers differ in what they decode before they resolve dots, in whether a backslash separates, and in whether what
-/// follows a semicolon belongs to the segment. So `..%2Fadmin` and `..;` are no values either.
+/// Servers differ in what they decode before they resolve dots, in whether a backslash separates, and in what ends a
+/// segment: a semicolon, a question mark or a number sign once they are decoded, a NUL, or white space that is cut off. So
+/// `..%2Fadmin`, `..;` and `..%00` are no values either.
 fn value(segment: &str) -> Option<&str> {
-    let decoded = segment
-        .to_ascii_lowercase()
-        .replace("%2e", ".")
-        .replace("%2f", "/")
-        .replace("%5c", "/")
-        .replace("%3b", ";")
-        .replace('\\', "/");
-    let is_dots = |part: &str| matches!(part.split(';').next(), Some("." | ".."));
-    (!segment.is_empty() && !decoded.split('/').any(is_dots)).then_some(segment)
+    let decoded = decoded(segment.as_bytes());
+    let is_end = |byte: &u8| matches!(byte, 0..=b' ' | 0x7f | b';' | b'?' | b'#');
+    let is_dots = |part: &[u8]| matches!(part.split(is_end).next(), Some(b"." | b".."));
+    let mut parts = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
+    (!segment.is_empty() && !parts.any(is_dots)).then_some(segment)
+}
+
+/// The bytes that a segment stands for. A percent sign that begins no escape stands for itself.
+fn decoded(segment: &[u8]) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let mut decoded = Vec::new();
+    let mut rest = segment;
+    while let [byte, behind @ ..] = rest {
+        let escaped = match rest {
+            [b'%', high, low, ..] => digit(high).zip(digit(low)),
+            _ => None,
+        };
+        let escaped = escaped.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+        decoded.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() {
+            &rest[3..]
+        } else {
+            behind
+        };
+    }
+    decoded
 }
 
 fn parse_segments(text: &str) -> Result<Vec<Segment>, String> {
@@ -234,6 +252,22 @@ mod tests {
             ("/accounts/..\\admin/payments", None),
             ("/accounts/..;/payments", None),
             ("/accounts/..%3Bx=1/payments", None),
+            ("/accounts/..%3Fx/payments", None),
+            ("/accounts/..%23x/payments", None),
+            ("/accounts/..%00/payments", None),
+            ("/accounts/..%00.html/payments", None),
+            ("/accounts/.%20/payments", None),
+            ("/accounts/..%0d%0a/payments", None),
+            ("/accounts/a%2f..%09%2fb/payments", None),
+            ("/accounts/%/payments", Some(&["account=%"])),
+            ("/accounts/..%2/payments", Some(&["account=..%2"])),
+            ("/accounts/..%zz/payments", Some(&["account=..%zz"])),
+            ("/accounts/..%c3%a4/payments", Some(&["account=..%c3%a4"])),
+            ("/accounts/%00/payments", Some(&["account=%00"])),
+            (
+                "/accounts/%252e%252e/payments",
+                Some(&["account=%252e%252e"]),
+            ),
             ("/accounts/a%2Fb/payments", Some(&["account=a%2Fb"])),
             ("/accounts/...;v=1.2/payments", Some(&["account=...;v=1.2"])),
             ("/accounts/7/payments/", None),

@@ -26,6 +26,8 @@ pub struct Options {
     pub edits: Vec<(String, String)>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
+    /// A file that says how slow the store is, in milliseconds for each call.
+    pub store_delay: Option<PathBuf>,
     /// The journal of the SQLite file, where it is not to be the host's choice.
     pub journal: Option<String>,
 }
@@ -63,6 +65,13 @@ impl Options {
     #[must_use]
     pub fn journal(mut self, journal: &str) -> Self {
         self.journal = Some(journal.to_owned());
+        self
+    }
+
+    /// Has the store take as long for each call as this file says at that moment, in milliseconds.
+    #[must_use]
+    pub fn store_delay(mut self, file: &Path) -> Self {
+        self.store_delay = Some(file.to_owned());
         self
     }
 
@@ -177,6 +186,9 @@ impl Host {
         if let Some(journal) = &options.journal {
             command.args(["--journal", journal]);
         }
+        if let Some(file) = &options.store_delay {
+            command.arg("--store-delay").arg(file);
+        }
         if let Some(url) = &options.redis {
             command.args(["--redis", url]);
         }
@@ -248,6 +260,19 @@ impl Host {
             .kill()
             .expect("a running process can be killed");
         self.process.wait().expect("a killed process ends");
+    }
+
+    /// How much memory the process has in use, in bytes, its guests' included.
+    ///
+    /// # Panics
+    /// When the system does not say.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.expect("a running process has a status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("the status tells the resident memory") * 1_024
     }
 
     /// What the host has counted: key-value reads and writes since it began.

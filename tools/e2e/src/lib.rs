@@ -11,8 +11,10 @@ mod front;
 mod host;
 mod httpbin;
 mod python;
+pub mod raw;
 mod redis;
 mod upstream;
+pub mod wire;
 
 pub use browser::{Browser, keys};
 pub use client::{Answer, Client};
