@@ -158,3 +158,27 @@ fn on_a_store_that_is_too_slow_no_attempt_is_begun() {
     let _ = charge(&service);
     assert_eq!(service.upstream.calls(), 2);
 }
+
+/// A tick that finds the store slow says so and leaves everything to the next one.
+#[test]
+fn a_tick_on_a_store_that_is_too_slow_moves_nothing() {
+    let failing = Upstream::answering(Ok(answered(503, &[], b"")));
+    let service = Service::new(REFERENCE, failing);
+    let tick = || {
+        let operator = ("authorization", "Bearer operators-secret");
+        service.send("POST", "/-/tick", &[operator], b"").status
+    };
+    assert_eq!(charge(&service).status, 202);
+    assert_eq!(tick(), 200);
+    pass(60_000);
+    service.slow_down(Some(0));
+    let (writes, calls) = (service.writes(), service.upstream.calls());
+    assert_eq!(tick(), 503);
+    assert_eq!(
+        (service.writes(), service.upstream.calls()),
+        (writes, calls)
+    );
+    service.slow_down(None);
+    assert_eq!(tick(), 200);
+    assert_eq!(service.upstream.calls(), calls + 1);
+}

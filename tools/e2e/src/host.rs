@@ -159,11 +159,26 @@ impl Host {
         let mut command = Command::new("sh");
         command.args([
             "-c",
-            r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#,
+            r#"trap "" XFSZ; exec prlimit --fsize="$0:" "$@""#,
             &bytes.to_string(),
         ]);
         command.arg(host_program());
         Self::run(command, state, options)
+    }
+
+    /// Lets a host that could make no long files make them, as when a disk has room again.
+    ///
+    /// # Panics
+    /// When the system does not let it.
+    pub fn lift_file_limit(&self) {
+        let process = self.process.id().to_string();
+        let lifted = Command::new("prlimit")
+            .args(["--pid", &process, "--fsize=unlimited:"])
+            .status();
+        assert!(
+            lifted.expect("prlimit is there").success(),
+            "no limit is lifted"
+        );
     }
 
     fn run(mut command: Command, state: &Path, options: &Options) -> Self {
