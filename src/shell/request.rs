@@ -5,7 +5,7 @@ use crate::config::{FingerprintRule, Handler, Operation};
 use crate::driver::entropy::Entropy;
 use crate::machine::Timestamp;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 
 /// The body of a request, as far as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,16 +44,6 @@ pub(super) fn check_media_type(operation: &Operation, headers: &HeaderMap) -> Re
         }
         (Handler::Forward(_), FingerprintRule::Raw) => (false, false),
     };
-    // The host has undone the chunks, whatever they were coded with besides is still in the body.
-    let is_transfer_coded = headers
-        .get_all(TRANSFER_ENCODING)
-        .iter()
-        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
-    if is_transfer_coded {
-        return Err(Problem::UnsupportedMediaType(
-            "of transfer codings only chunked is taken",
-        ));
-    }
     let is_coded = headers
         .get_all(CONTENT_ENCODING)
         .iter()

@@ -1,34 +1,26 @@
-//! Bodies: JSON that means harm, codings, and how much of either is read. Nothing here is ever expanded.
+//! JSON that means harm: what readers differ in is refused, and nothing costs more than its bytes.
 
 use super::setting::Expected::{Forwarded, Problem, Taken};
-use super::setting::{ANSWER, Setting, options, pay, put};
+use super::setting::{Setting, pay};
 use reprise_e2e::raw::RawRequest;
-use reprise_e2e::wire::one_request;
-use reprise_e2e::{Host, Sent, Upstream};
-use std::time::Duration;
-use tempfile::TempDir;
+use std::cell::Cell;
 
 const INVALID: super::setting::Expected = Problem(400, "invalid-body");
 
-/// A gigabyte of zeros, compressed twice; the inner stream alone has a megabyte.
-fn bomb() -> Vec<u8> {
-    // The head of a gzip member and the start of one: what is not expanded need not be whole.
-    [
-        &b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"[..],
-        &[0xec, 0xc1][..],
-        &[0; 4_096],
-    ]
-    .concat()
+/// Bodies for the upstream, each under a key of its own.
+fn json() -> impl Fn(&[u8]) -> RawRequest {
+    let keys = Cell::new(0);
+    move |body| {
+        keys.set(keys.get() + 1);
+        pay()
+            .line(format!("Idempotency-Key: k{}", keys.get()))
+            .body(body)
+    }
 }
 
 #[test]
-fn json_that_readers_differ_in_is_refused_and_never_costs_more_than_its_bytes() {
-    let keys = std::cell::Cell::new(0);
-    let key = || {
-        keys.set(keys.get() + 1);
-        format!("Idempotency-Key: k{}", keys.get())
-    };
-    let json = |body: &[u8]| pay().line(key()).body(body);
+fn json_never_costs_more_than_its_bytes() {
+    let json = json();
     let nested = |open: &str, close: &str, levels: usize| {
         [open.repeat(levels), "1".to_owned(), close.repeat(levels)].concat()
     };
@@ -96,6 +88,33 @@ fn json_that_readers_differ_in_is_refused_and_never_costs_more_than_its_bytes() 
         ("no number", number("NaN"), INVALID),
         ("a plus", number("+1"), INVALID),
         ("a leading zero", number("01"), INVALID),
+        ("nothing", json(b""), INVALID),
+        ("white space", json(&b" ".repeat(60_000)), INVALID),
+        (
+            "white space around",
+            json(format!("{0}1{0}", " ".repeat(30_000)).as_bytes()),
+            Forwarded,
+        ),
+        (
+            "too much of it",
+            json(&b" ".repeat(131_073)),
+            Problem(413, "body-too-large"),
+        ),
+        (
+            "too much of it, unannounced",
+            pay()
+                .line("Idempotency-Key: unannounced")
+                .line("Transfer-Encoding: chunked")
+                .unframed(format!("20001\r\n{}\r\n0\r\n\r\n", " ".repeat(131_073))),
+            Problem(413, "body-too-large"),
+        ),
+    ]);
+}
+
+#[test]
+fn json_that_readers_differ_in_is_refused() {
+    let json = json();
+    Setting::start().hold(&[
         ("a member twice", json(br#"{"a":1,"a":2}"#), INVALID),
         (
             "a member twice, spelled otherwise",
@@ -124,26 +143,6 @@ fn json_that_readers_differ_in_is_refused_and_never_costs_more_than_its_bytes() 
         ("a comment", json(b"{}//"), INVALID),
         ("two values", json(b"{}{}"), INVALID),
         ("a comma too much", json(br#"{"a":1,}"#), INVALID),
-        ("nothing", json(b""), INVALID),
-        ("white space", json(&b" ".repeat(60_000)), INVALID),
-        (
-            "white space around",
-            json(format!("{0}1{0}", " ".repeat(30_000)).as_bytes()),
-            Forwarded,
-        ),
-        (
-            "too much of it",
-            json(&b" ".repeat(131_073)),
-            Problem(413, "body-too-large"),
-        ),
-        (
-            "too much of it, unannounced",
-            pay()
-                .line(key())
-                .line("Transfer-Encoding: chunked")
-                .unframed(format!("20001\r\n{}\r\n0\r\n\r\n", " ".repeat(131_073))),
-            Problem(413, "body-too-large"),
-        ),
     ]);
 }
 
@@ -197,196 +196,4 @@ fn an_order_and_a_task_are_read_as_strictly() {
         ),
         ("no text", task(br#"{"text":["a"]}"#), INVALID),
     ]);
-}
-
-/// What we read ourselves is taken uncoded alone, and so is what an upstream would not be told the coding of.
-#[test]
-fn a_coded_request_is_refused_where_its_coding_would_be_lost() {
-    let refused = Problem(415, "unsupported-media-type");
-    let coded = |request: RawRequest, coding: &str| {
-        request
-            .line(format!("Content-Encoding: {coding}"))
-            .body(bomb())
-    };
-    let keyed = || pay().line("Idempotency-Key: k");
-    Setting::start().hold(&[
-        ("JSON", coded(keyed(), "gzip"), refused),
-        ("JSON, twice coded", coded(keyed(), "gzip, br"), refused),
-        (
-            "JSON, a coding that nobody knows",
-            coded(keyed(), "bomb"),
-            refused,
-        ),
-        (
-            "JSON that is said to be plain",
-            keyed().line("Content-Encoding: identity").body("{}"),
-            Forwarded,
-        ),
-        (
-            "JSON that is coded and does not say so",
-            keyed().body(bomb()),
-            INVALID,
-        ),
-        (
-            "bytes whose coding is not passed on",
-            coded(put(), "gzip"),
-            refused,
-        ),
-        ("bytes that do not say so", put().body(bomb()), Forwarded),
-    ]);
-}
-
-#[test]
-fn a_coding_that_is_passed_on_is_passed_on_with_its_bytes() {
-    let upstream = reprise_e2e::wire::Wire::start(ANSWER);
-    let state = TempDir::new().expect("a folder");
-    let options = options(&upstream.url()).edit("\"x-shop\"", "\"content-encoding\"");
-    let host = Host::start(state.path(), &options);
-    let request = put().line("Content-Encoding: gzip").body(bomb());
-    assert_eq!(request.send(host.address())[0].status, 201);
-    let (lines, body) = one_request(&upstream.connections()[0]).expect("one request");
-    assert!(
-        lines
-            .iter()
-            .any(|line| line.eq_ignore_ascii_case("content-encoding: gzip")),
-        "{lines:?}"
-    );
-    assert_eq!(body, bomb());
-}
-
-/// A response's coding comes back with its bytes, at first and from the record; what is too much is cut off and remembered.
-#[test]
-fn a_response_is_never_expanded_and_never_read_without_end() {
-    let endless = [
-        &b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
-        &b"10000\r\n"[..],
-    ]
-    .concat();
-    let endless = [endless, vec![b'x'; 0x10000], b"\r\n".to_vec()].concat();
-    let upstream = Upstream::start(move |_, seen| {
-        if seen.target.contains("endless") {
-            // As long as anybody reads.
-            let piece = [&b"10000\r\n"[..], &[b'x'; 0x10000], b"\r\n"].concat();
-            let bytes = [&endless[..], &piece.repeat(200)].concat();
-            return Sent {
-                delay: Duration::ZERO,
-                bytes,
-            };
-        }
-        Sent::new(200, &[("Content-Encoding", "gzip")], &bomb())
-    });
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &options(&upstream.url()));
-    let memory = host.resident_bytes();
-    let send = |path: &str| {
-        let request = RawRequest::new("PUT", path)
-            .line("Idempotency-Key: k")
-            .line("Accept-Encoding: gzip");
-        request.body("a").send(host.address()).remove(0)
-    };
-    for is_repeat in [false, true] {
-        let answer = send("/items/1/parts");
-        assert_eq!((answer.status, &answer.body), (200, &bomb()));
-        assert_eq!(answer.header("content-encoding"), Some("gzip"));
-        assert_eq!(answer.header("idempotent-replayed").is_some(), is_repeat);
-    }
-    let client = host.client();
-    for number in 0..20 {
-        let path = format!("/items/endless-{number}/parts");
-        let first = client
-            .send("PUT", &path, &[("idempotency-key", &path)], b"a")
-            .expect("an answer");
-        let repeat = client
-            .send("PUT", &path, &[("idempotency-key", &path)], b"a")
-            .expect("an answer");
-        assert_eq!(
-            (first.status, first.is_replayed()),
-            (200, false),
-            "{first:?}"
-        );
-        assert!(
-            repeat.is_replayed() && repeat.body == first.body,
-            "{repeat:?}"
-        );
-        assert!(
-            first.body.len() < 1_024,
-            "what was too large is not there: {first:?}"
-        );
-    }
-    assert_eq!(upstream.seen().len(), 21, "none was called twice");
-    let grown = host.resident_bytes().saturating_sub(memory);
-    assert!(
-        grown < 64 << 20,
-        "{grown} bytes more for responses of 260 MB"
-    );
-}
-
-/// Responses that other clients might take for two.
-#[test]
-fn a_response_in_two_minds_is_an_attempt_that_failed() {
-    let table: [(&str, u16); 13] = [
-        (
-            "200 X\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
-            202,
-        ),
-        ("200 X\r\nContent-Length: 2, 2\r\n\r\nok", 202),
-        ("200 X\r\nContent-Length: -2\r\n\r\nok", 202),
-        (
-            "200 X\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n3\r\noh!\r\n0\r\n\r\n",
-            202,
-        ),
-        (
-            "200 X\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n3\r\noh!\r\n0\r\n\r\n",
-            202,
-        ),
-        (
-            "200 X\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\noh!\r\n0\r\n\r\n",
-            200,
-        ),
-        (
-            "200 X\r\nTransfer-Encoding: chunked\r\n\r\n+2\r\nok\r\n0\r\n\r\n",
-            202,
-        ),
-        (
-            "200 X\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff0\r\nok\r\n0\r\n\r\n",
-            202,
-        ),
-        (
-            "200 X\r\nX: a\r\n folded\r\nContent-Length: 2\r\n\r\nok",
-            202,
-        ),
-        ("200 X\r\nX: a\0b\r\nContent-Length: 2\r\n\r\nok", 202),
-        (
-            "200 X\r\nLocation: /a\rInjected: 1\r\nContent-Length: 2\r\n\r\nok",
-            202,
-        ),
-        (
-            "200 X\r\nContent-Length: 2\r\nConnection: close\r\n\r\nokHTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n",
-            200,
-        ),
-        ("2000 X\r\nContent-Length: 2\r\n\r\nok", 202),
-    ];
-    let upstream = Upstream::start(move |before, _| Sent {
-        delay: Duration::ZERO,
-        bytes: format!("HTTP/1.1 {}", table[before].0).into_bytes(),
-    });
-    let state = TempDir::new().expect("a folder");
-    let host = Host::start(state.path(), &options(&upstream.url()));
-    for (number, (response, status)) in table.iter().enumerate() {
-        let request = put().line(format!("Idempotency-Key: k{number}")).body("a");
-        let answers = request.send(host.address());
-        let [answer] = &answers[..] else {
-            panic!("{response:?}: {answers:?}")
-        };
-        assert_eq!(answer.status, *status, "{response:?}: {answer:?}");
-        assert!(answer.header("injected").is_none(), "{answer:?}");
-        if *status == 200 {
-            let whole: &[u8] = if response.contains("oh!") {
-                b"oh!"
-            } else {
-                b"ok"
-            };
-            assert_eq!(answer.body, whole, "{response:?}");
-        }
-    }
 }

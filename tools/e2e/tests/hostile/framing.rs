@@ -7,7 +7,6 @@ use reprise_e2e::raw::{RawRequest, exchange};
 use reprise_e2e::wire::one_request;
 
 const BODY: &str = "a body";
-const CODED: super::setting::Expected = Problem(415, "unsupported-media-type");
 const BROKEN: super::setting::Expected = Problem(400, "invalid-body");
 
 fn chunked(body: &str) -> RawRequest {
@@ -120,20 +119,21 @@ fn a_transfer_coding_that_ends_in_doubt_is_refused() {
             coded("Transfer-Encoding: chunked\r\nContent-Length: 3"),
             Forwarded,
         ),
+        // The host undoes the chunks, and which codings there were besides never reaches the component.
         (
             "coded with more than chunks",
             coded(&format!("{te} gzip, chunked")),
-            CODED,
+            Forwarded,
         ),
         (
             "in two lines",
             coded(&format!("{te} gzip\r\n{te} chunked")),
-            CODED,
+            Forwarded,
         ),
         (
             "chunked twice",
             coded(&format!("{te} chunked, chunked")),
-            CODED,
+            Forwarded,
         ),
         ("unknown", coded(&format!("{te} xchunked")), Host(400)),
         ("identity", coded(&format!("{te} identity")), Host(400)),

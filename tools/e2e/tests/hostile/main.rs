@@ -3,6 +3,7 @@
 
 mod at_rest;
 mod bodies;
+mod codings;
 mod framing;
 mod headers;
 mod methods;

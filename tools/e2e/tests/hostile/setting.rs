@@ -202,7 +202,7 @@ fn assert_is(name: &str, answers: &[RawAnswer], expected: Expected) {
             );
         }
         Expected::Taken(status) | Expected::Told(status) => {
-            assert_eq!(answer.status, status, "{}", told())
+            assert_eq!(answer.status, status, "{}", told());
         }
     }
 }

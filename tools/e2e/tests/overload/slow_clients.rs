@@ -16,7 +16,7 @@ const READERS: usize = 300;
 /// Far more than a task takes on a machine that has nothing else to do, and far less than the slow ones take.
 const AT_ONCE: Duration = Duration::from_secs(2);
 /// How long a body may take to come, and what an answer may take beyond.
-const BODY_DEADLINE: Duration = Duration::from_secs(60);
+const BODY_DEADLINE: Duration = Duration::from_mins(1);
 const SLACK: Duration = Duration::from_secs(10);
 /// What the host may need for them all: a slow body costs its share of an instance, and those are a few MB each.
 const MEMORY_BYTES: u64 = 512 << 20;

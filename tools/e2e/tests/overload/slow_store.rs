@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const TOKEN: &str = "operators-token-of-a-test";
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 /// After which a call of the store is given up.
 const CALL_DEADLINE: Duration = Duration::from_secs(6);
 /// Attempts at a charge, by the reference configuration.
