@@ -34,7 +34,7 @@ fn name(answer: &Answer) -> Option<String> {
 }
 
 #[test]
-fn a_burst_of_new_operations_is_taken_or_told_to_come_back() {
+fn a_wave_of_new_operations_is_taken_or_told_to_come_back() {
     let state = TempDir::new().expect("a folder");
     let host = Host::start(state.path(), &Options::default());
     assert_eq!(host.client().task("first", None).status, 201);

@@ -14,7 +14,7 @@ const HEADS: usize = 350;
 const BODIES: usize = 350;
 const READERS: usize = 300;
 /// Far more than a task takes on a machine that has nothing else to do, and far less than the slow ones take.
-const AT_ONCE: Duration = Duration::from_secs(2);
+const AT_ONCE: Duration = Duration::from_secs(3);
 /// How long a body may take to come, and what an answer may take beyond.
 const BODY_DEADLINE: Duration = Duration::from_mins(1);
 const SLACK: Duration = Duration::from_secs(10);
