@@ -132,7 +132,8 @@ async fn leave(reply: Reply) -> Result<Response, ErrorCode> {
         .map(|body| Full::new(Bytes::from(body.0)))
         .into_response()?;
     // A task of its own writes the body. Once the host has taken it up, head and body leave in one segment; else the
-    // second one waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40 ms.
+    // second one waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40
+    // ms.
     step_back().await;
     Ok(response)
 }
@@ -314,8 +315,8 @@ struct Opened {
 /// Redis driver tries to connect again for minutes, which is longer than any client waits.
 const CALL_DEADLINE: Duration = Duration::from_secs(6);
 
-/// From when on a plain call says that the store is too slow to begin anything: a new operation takes five calls more, and
-/// one that is forwarded ten, which is as long as a client waits.
+/// From when on a plain call says that the store is too slow to begin anything: a new operation takes five calls more,
+/// and one that is forwarded ten, which is as long as a client waits.
 const SLOW_MS: u64 = 2_500;
 
 impl SpinKv {

@@ -1,8 +1,8 @@
 //! Secrets are compared in constant time: a rule of the sources, because no test of time could be trusted.
 //!
-//! What is secret here are the operators' token and the webhooks' secrets with the signatures that they make. A tenant is
-//! the hash of what a client sent, and keys are looked up by hashes: how long that takes tells of hashes, which nobody can
-//! aim.
+//! What is secret here are the operators' token and the webhooks' secrets with the signatures that they make. A tenant
+//! is the hash of what a client sent, and keys are looked up by hashes: how long that takes tells of hashes, which
+//! nobody can aim.
 
 use reprise::config::Secret as Token;
 use reprise::webhook::Secret as WebhookSecret;

@@ -256,8 +256,8 @@ impl<K: Kv> Store<K> {
         .await
     }
 
-    /// How far the wheel was gone through. Whoever sets timers and whoever takes them reads this first, and goes no further
-    /// on a store that is too slow: what has no timer is found by the walk.
+    /// How far the wheel was gone through. Whoever sets timers and whoever takes them reads this first, and goes no
+    /// further on a store that is too slow: what has no timer is found by the walk.
     async fn reached_s(&self) -> Result<u64, StoreError> {
         let reached = Reached::decode(self.read_shared(REACHED_NAME).await?);
         self.check_pace()?;
@@ -271,8 +271,8 @@ impl<K: Kv> Store<K> {
         }
     }
 
-    /// Reads a timer. Bytes that are none count as missing: what is older rings where a milestone leads there, and is left
-    /// to the walk elsewhere.
+    /// Reads a timer. Bytes that are none count as missing: what is older rings where a milestone leads there, and is
+    /// left to the walk elsewhere.
     async fn read_timer(&self, pointer: Pointer) -> Result<Option<Timer>, StoreError> {
         let bytes = self.kv.get(&Timer::key(pointer)).await?;
         Ok(bytes.and_then(|bytes| Timer::decode(pointer, &bytes)))

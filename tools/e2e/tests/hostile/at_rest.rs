@@ -142,7 +142,8 @@ fn lists_and_limits_keep_less() {
     }
 }
 
-/// SQLite leaves the bytes of a deleted row in its file until something else takes the room, or the file is written anew.
+/// SQLite leaves the bytes of a deleted row in its file until something else takes the room, or the file is written
+/// anew.
 #[test]
 fn what_was_purged_is_gone_once_the_file_is_written_anew() {
     let upstream = upstream();

@@ -1,5 +1,5 @@
-//! Codings and framing of bodies: a coding goes on with its bytes or is refused, nothing is ever expanded, and nothing is
-//! read without end.
+//! Codings and framing of bodies: a coding goes on with its bytes or is refused, nothing is ever expanded, and nothing
+//! is read without end.
 
 use super::setting::Expected::{Forwarded, Problem};
 use super::setting::{ANSWER, Setting, options, pay, put};
@@ -74,7 +74,8 @@ fn a_coding_that_is_passed_on_is_passed_on_with_its_bytes() {
     assert_eq!(body, bomb());
 }
 
-/// A response's coding comes back with its bytes, at first and from the record; what is too much is cut off and remembered.
+/// A response's coding comes back with its bytes, at first and from the record; what is too much is cut off and
+/// remembered.
 #[test]
 fn a_response_is_never_expanded_and_never_read_without_end() {
     let piece = format!("10000\r\n{}\r\n", "x".repeat(0x10000));

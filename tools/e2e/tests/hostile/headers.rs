@@ -139,8 +139,8 @@ fn a_header_that_counts_comes_once() {
     ]);
 }
 
-/// The limits of the host's HTTP server are 100 lines, at least 400 KB for the head and 64 KB for the target; this service
-/// passes on and keeps 32 lines of 8 KB together, and targets of 4 KB.
+/// The limits of the host's HTTP server are 100 lines, at least 400 KB for the head and 64 KB for the target; this
+/// service passes on and keeps 32 lines of 8 KB together, and targets of 4 KB.
 #[test]
 fn a_head_has_its_limits() {
     let lines = |count: usize| -> RawRequest {

@@ -146,8 +146,8 @@ fn a_body_is_asked_for_only_where_it_will_be_read() {
     assert_eq!(setting.wire.connections().len(), 1);
 }
 
-/// HTTP/2 without TLS is spoken by the host as by Spin. There is no length to be in doubt of, and a header that would frame
-/// an HTTP/1.1 message is an error of the stream.
+/// HTTP/2 without TLS is spoken by the host as by Spin. There is no length to be in doubt of, and a header that would
+/// frame an HTTP/1.1 message is an error of the stream.
 #[test]
 fn over_http_2_nothing_gets_a_second_meaning() {
     let setting = Setting::start();

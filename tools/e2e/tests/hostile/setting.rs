@@ -1,5 +1,5 @@
-//! A host with operations of each kind before an upstream that keeps every byte, and a table's one line of a request and
-//! what is expected of it.
+//! A host with operations of each kind before an upstream that keeps every byte, and a table's one line of a request
+//! and what is expected of it.
 
 use reprise_e2e::raw::{RawAnswer, RawRequest};
 use reprise_e2e::wire::{Wire, one_request};

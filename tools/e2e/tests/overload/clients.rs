@@ -1,5 +1,5 @@
-//! A thousand connections of clients that send a byte a second, or read nothing: whoever sends whole requests is served as
-//! if they were not there.
+//! A thousand connections of clients that send a byte a second, or read nothing: whoever sends whole requests is served
+//! as if they were not there.
 
 use reprise_e2e::raw::{RawRequest, answers};
 use reprise_e2e::{Host, Options, wait_until};

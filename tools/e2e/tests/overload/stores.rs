@@ -74,7 +74,8 @@ fn charge(client: &Client, key: &str) -> Answer {
     client.post("/charge", Some(key), &body)
 }
 
-/// One of the answers that a client may get while the store is slow; with all but a result it is told when to come back.
+/// One of the answers that a client may get while the store is slow; with all but a result it is told when to come
+/// back.
 fn assert_is_sound(answer: &Answer) {
     match answer.status {
         200 | 201 => {}

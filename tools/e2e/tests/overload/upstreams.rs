@@ -1,5 +1,5 @@
-//! Upstreams that take a call and never come to an end: each attempt ends by its own time, nobody else waits for it, and
-//! every operation comes to an end.
+//! Upstreams that take a call and never come to an end: each attempt ends by its own time, nobody else waits for it,
+//! and every operation comes to an end.
 
 use reprise_e2e::{Client, Host, Options, wait_until};
 use std::io::{Read as _, Write as _};
