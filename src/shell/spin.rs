@@ -132,8 +132,7 @@ async fn leave(reply: Reply) -> Result<Response, ErrorCode> {
         .map(|body| Full::new(Bytes::from(body.0)))
         .into_response()?;
     // A task of its own writes the body. Once the host has taken it up, head and body leave in one segment; else the
-    // second one waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40
-    // ms.
+    // second one waits on a kept-alive connection until the client has acknowledged the first, which it delays by 40 ms.
     step_back().await;
     Ok(response)
 }

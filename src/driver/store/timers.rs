@@ -271,8 +271,8 @@ impl<K: Kv> Store<K> {
         }
     }
 
-    /// Reads a timer. Bytes that are none count as missing: what is older rings where a milestone leads there, and is
-    /// left to the walk elsewhere.
+    /// Reads a timer. Bytes that are none count as missing: what is older rings where a milestone leads there, and is left
+    /// to the walk elsewhere.
     async fn read_timer(&self, pointer: Pointer) -> Result<Option<Timer>, StoreError> {
         let bytes = self.kv.get(&Timer::key(pointer)).await?;
         Ok(bytes.and_then(|bytes| Timer::decode(pointer, &bytes)))
