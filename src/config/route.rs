@@ -154,7 +154,8 @@ const ENCODINGS_MAX: usize = 3;
 /// A segment as the value of a parameter.
 ///
 /// Servers differ in what they decode before they resolve dots, and how often; in whether a backslash separates, and in
-/// whether what follows a semicolon belongs to the segment. So `..%2Fadmin`, `%252e%252e` and `..;` are no values either.
+/// what ends a segment: a semicolon, a question mark or a number sign once they are decoded, a NUL, or white space that is
+/// cut off. So `..%2Fadmin`, `%252e%252e`, `..;` and `..%00` are no values either.
 fn value(segment: &str) -> Option<&str> {
     if segment.is_empty() {
         return None;
@@ -162,10 +163,8 @@ fn value(segment: &str) -> Option<&str> {
     let mut text = segment.as_bytes().to_vec();
     for _ in 0..=ENCODINGS_MAX {
         let mut parts = text.split(|byte| matches!(byte, b'/' | b'\\'));
-        let is_dots = |part: &[u8]| {
-            let name = part.split(|byte| *byte == b';').next();
-            matches!(name, Some(b"." | b".."))
-        };
+        let is_end = |byte: &u8| matches!(byte, 0..=b' ' | 0x7f | b';' | b'?' | b'#');
+        let is_dots = |part: &[u8]| matches!(part.split(is_end).next(), Some(b"." | b".."));
         if parts.any(is_dots) {
             return None;
         }
@@ -274,6 +273,17 @@ mod tests {
             ("/accounts/100%25/payments", Some(&["account=100%25"])),
             ("/accounts/%/payments", Some(&["account=%"])),
             ("/accounts/%zz%2/payments", Some(&["account=%zz%2"])),
+            ("/accounts/..%3Fx/payments", None),
+            ("/accounts/..%23x/payments", None),
+            ("/accounts/..%00/payments", None),
+            ("/accounts/..%00.html/payments", None),
+            ("/accounts/.%20/payments", None),
+            ("/accounts/..%0d%0a/payments", None),
+            ("/accounts/a%2f..%09%2fb/payments", None),
+            ("/accounts/..%2/payments", Some(&["account=..%2"])),
+            ("/accounts/..%zz/payments", Some(&["account=..%zz"])),
+            ("/accounts/..%c3%a4/payments", Some(&["account=..%c3%a4"])),
+            ("/accounts/%00/payments", Some(&["account=%00"])),
             ("/accounts/a%2Fb/payments", Some(&["account=a%2Fb"])),
             ("/accounts/...;v=1.2/payments", Some(&["account=...;v=1.2"])),
             ("/accounts/7/payments/", None),

@@ -71,8 +71,8 @@ pub struct Delivery {
     pub is_after_answer: bool,
 }
 
-/// A value that is never shown.
-#[derive(Clone, PartialEq, Eq)]
+/// A value that is never shown, and never compared: what is sent is held against it in constant time, or not at all.
+#[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {

@@ -121,8 +121,11 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     }
 
     /// Deposits a success. The result is in the store already, so a failure here is no reason to withhold it: the
-    /// budget is then a fraction of a token poorer.
+    /// budget is then a fraction of a token poorer. So it is where the store is too slow.
     async fn deposit(&self, now: Timestamp, entropy: &mut Entropy) {
+        if self.store.check_pace().is_err() {
+            return;
+        }
         let policy = self.budget_policy();
         let mut deposit =
             |word| budget::deposit_success(word, now, Seed::new(entropy.next_u64()), policy);

@@ -61,6 +61,12 @@ pub trait Kv {
     /// Writes a value if the key still holds what [`Kv::current`] read.
     async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>>;
 
+    /// An error while the store is too slow to begin anything new. That takes several calls, each of which would hold
+    /// its client, and the conditional ones everybody else; what has been begun is brought to its end all the same.
+    fn check_pace(&self) -> Result<(), KvError> {
+        Ok(())
+    }
+
     /// Sees to it that this many swaps can be made, where an instance may make only so many: see [`super::ration`].
     /// Answers whether they can.
     fn reserve(&self, swaps: u32) -> bool {

@@ -239,6 +239,7 @@ impl Stand {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Option<Walk>, StoreError> {
+        store.check_pace()?;
         let counts = witness.take();
         let mut end = Err(StoreError::Contended);
         for _ in 0..TURNS_MAX {

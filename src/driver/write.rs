@@ -36,8 +36,9 @@ impl From<Node> for Found {
 impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     /// Decides and writes, again and again while others come in between. `None` when the record is gone.
     ///
-    /// A store that fails while an outcome is in our hands is asked again: the outcome exists nowhere else. It may find
-    /// its own write there; then the report is stale, and the record is as it should be.
+    /// Nothing new is begun on a store that is too slow. One that fails while an outcome is in our hands is asked again:
+    /// the outcome exists nowhere else. It may find its own write there; then the report is stale, and the record is as
+    /// it should be.
     pub(super) async fn write(
         &self,
         found: Found,
@@ -62,6 +63,9 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
             }
             if !step.is_changed {
                 return Ok(Some((node, step)));
+            }
+            if !is_report {
+                self.store.check_pace()?;
             }
             let change = Change {
                 payload: stored::encode(&step.record),

@@ -27,7 +27,7 @@ use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::{spawn, yield_async};
 use spin_sdk::{key_value, variables};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
@@ -296,17 +296,23 @@ struct SpinKv {
 struct Opened {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
+    /// Whether the latest plain call took long.
+    is_slow: Cell<bool>,
 }
 
 /// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
 /// Redis driver tries to connect again for minutes, which is longer than any client waits.
 const CALL_DEADLINE: Duration = Duration::from_secs(6);
 
+/// From when on a plain call says that the store is too slow to begin anything: a new operation takes five calls more,
+/// and one that is forwarded ten, which is as long as a client waits.
+const SLOW_MS: u64 = 2_500;
+
 impl SpinKv {
     async fn plain(&self) -> Result<&key_value::Store, KvError> {
         let plain = &self.opened.plain;
         if plain.get().is_none() {
-            let opened = in_time(key_value::Store::open(STORE)).await?;
+            let opened = self.in_time(key_value::Store::open(STORE)).await?;
             // Should another request have been faster, its handle stays: it is as good.
             let _ = plain.set(opened);
         }
@@ -320,17 +326,24 @@ impl SpinKv {
         }
         Ok(conditional.get().expect("it was just set"))
     }
-}
 
-/// Waits for a call, but not for ever. A write that is given up may still happen.
-async fn in_time<T>(call: impl Future<Output = Result<T, key_value::Error>>) -> Result<T, KvError> {
-    match select(pin!(call), pin!(sleep(CALL_DEADLINE))).await {
-        Either::Left((Ok(value), _)) => Ok(value),
-        Either::Left((Err(failure), _)) => Err(KvError(failure.to_string())),
-        Either::Right(((), _)) => Err(KvError(format!(
-            "the store did not answer within {} s",
-            CALL_DEADLINE.as_secs()
-        ))),
+    /// Waits for a call, but not for ever, and notes how long that was. A write that is given up may still happen.
+    async fn in_time<T>(
+        &self,
+        call: impl Future<Output = Result<T, key_value::Error>>,
+    ) -> Result<T, KvError> {
+        let begun = now();
+        let end = match select(pin!(call), pin!(sleep(CALL_DEADLINE))).await {
+            Either::Left((Ok(value), _)) => Ok(value),
+            Either::Left((Err(failure), _)) => Err(KvError(failure.to_string())),
+            Either::Right(((), _)) => Err(KvError(format!(
+                "the store did not answer within {} s",
+                CALL_DEADLINE.as_secs()
+            ))),
+        };
+        let is_slow = now().since(begun).get() >= SLOW_MS;
+        self.opened.is_slow.set(is_slow);
+        end
     }
 }
 
@@ -346,7 +359,7 @@ impl Kv for SpinKv {
     type Cas = atomics::Cas;
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
-        in_time(self.plain().await?.get(key)).await
+        self.in_time(self.plain().await?.get(key)).await
     }
 
     async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, KvError> {
@@ -359,11 +372,11 @@ impl Kv for SpinKv {
 
     async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
         self.inside.check()?;
-        in_time(self.plain().await?.set(key, value)).await
+        self.in_time(self.plain().await?.set(key, value)).await
     }
 
     async fn delete(&self, key: &str) -> Result<(), KvError> {
-        in_time(self.plain().await?.delete(key)).await
+        self.in_time(self.plain().await?.delete(key)).await
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
@@ -385,6 +398,15 @@ impl Kv for SpinKv {
             atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
             atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
         })
+    }
+
+    fn check_pace(&self) -> Result<(), KvError> {
+        if self.opened.is_slow.get() {
+            return Err(KvError(
+                "the store is too slow to begin anything".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     fn reserve(&self, swaps: u32) -> bool {

@@ -93,3 +93,92 @@ fn a_store_that_is_away_lets_nothing_through() {
     }
     assert_eq!(service.upstream.calls(), 0);
 }
+
+#[test]
+fn on_a_store_that_is_too_slow_nothing_is_begun_and_everything_is_still_answered() {
+    let service = charging();
+    assert_eq!(service.post("/charge", "before", "{}").status, 201);
+    service.slow_down(Some(0));
+    let writes = service.writes();
+    for (route, body) in [
+        ("/tasks", r#"{"text":"a"}"#),
+        ("/orders", r#"{"product_id":1,"quantity":1}"#),
+        ("/charge", "{}"),
+    ] {
+        let answer = service.post(route, "k", body);
+        assert_eq!(answer.problem().as_deref(), Some("store-unavailable"));
+        assert_eq!(
+            (answer.status, answer.header("retry-after")),
+            (503, Some("1"))
+        );
+    }
+    let repeat = service.post("/charge", "before", "{}");
+    assert_eq!(
+        (repeat.status, repeat.header("idempotent-replayed")),
+        (201, Some("true"))
+    );
+    let other = service.post("/charge", "before", r#"{"a":1}"#);
+    assert_eq!(other.status, 422);
+    assert_eq!(service.writes(), writes, "nothing was written");
+    assert_eq!(service.upstream.calls(), 1);
+    service.slow_down(None);
+    assert_eq!(charge(&service).status, 201);
+}
+
+/// What is begun on a store that is quick comes to its end on one that is slow by then.
+#[test]
+fn an_outcome_is_written_however_slow_the_store_has_become() {
+    for quick in 0..CALLS_MAX {
+        let service = charging();
+        service.slow_down(Some(quick));
+        let first = charge(&service);
+        let calls = service.upstream.calls();
+        let expected = if quick == 0 { (503, 0) } else { (201, 1) };
+        assert_eq!((first.status, calls), expected, "{quick} writes: {first:?}");
+        service.slow_down(None);
+        assert_eq!(charge(&service).status, 201, "{quick} writes");
+        assert_eq!(service.upstream.calls(), 1, "{quick} writes");
+    }
+}
+
+/// A retry that is due stays due.
+#[test]
+fn on_a_store_that_is_too_slow_no_attempt_is_begun() {
+    let failing = || Upstream::answering(Ok(answered(503, &[], b"")));
+    let service = Service::new(REFERENCE, failing());
+    let first = charge(&service);
+    assert_eq!((first.status, service.upstream.calls()), (202, 1));
+    pass(60_000);
+    service.slow_down(Some(0));
+    let location = first.header("location").expect("a record").to_owned();
+    assert_eq!(charge(&service).status, 503);
+    assert_eq!(service.get(&location).status, 503);
+    assert_eq!(service.upstream.calls(), 1);
+    service.slow_down(None);
+    let _ = charge(&service);
+    assert_eq!(service.upstream.calls(), 2);
+}
+
+/// A tick that finds the store slow says so and leaves everything to the next one.
+#[test]
+fn a_tick_on_a_store_that_is_too_slow_moves_nothing() {
+    let failing = Upstream::answering(Ok(answered(503, &[], b"")));
+    let service = Service::new(REFERENCE, failing);
+    let tick = || {
+        let operator = ("authorization", "Bearer operators-secret");
+        service.send("POST", "/-/tick", &[operator], b"").status
+    };
+    assert_eq!(charge(&service).status, 202);
+    assert_eq!(tick(), 200);
+    pass(60_000);
+    service.slow_down(Some(0));
+    let (writes, calls) = (service.writes(), service.upstream.calls());
+    assert_eq!(tick(), 503);
+    assert_eq!(
+        (service.writes(), service.upstream.calls()),
+        (writes, calls)
+    );
+    service.slow_down(None);
+    assert_eq!(tick(), 200);
+    assert_eq!(service.upstream.calls(), calls + 1);
+}

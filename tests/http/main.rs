@@ -17,6 +17,7 @@ mod support;
 mod changes;
 mod closed;
 mod console;
+mod constant_time;
 mod faults;
 mod forwarding;
 mod metrics;

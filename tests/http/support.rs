@@ -113,6 +113,8 @@ struct Store {
     stall_ms: Rc<Cell<u64>>,
     fault: Rc<Cell<Option<(u32, Fault)>>>,
     writes: Rc<Cell<u32>>,
+    /// How many writes are made before the store is too slow to begin anything.
+    quick_writes: Rc<Cell<Option<u32>>>,
 }
 
 impl Store {
@@ -187,6 +189,13 @@ impl Kv for Store {
         self.call(swapped).await.map_err(SwapError::Store)?;
         lost.map_or(Ok(()), |fresh| Err(SwapError::CasFailed(fresh)))
     }
+
+    fn check_pace(&self) -> Result<(), KvError> {
+        match self.quick_writes.get() {
+            Some(writes) if self.writes.get() >= writes => Err(KvError("it is slow".to_owned())),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
 /// A running service.
@@ -207,6 +216,7 @@ impl Service {
             stall_ms: Rc::default(),
             fault: Rc::default(),
             writes: Rc::default(),
+            quick_writes: Rc::default(),
         };
         Self::over(kv, config, upstream)
     }
@@ -236,6 +246,12 @@ impl Service {
     /// Has the next conditional write take this long.
     pub fn stall(&self, ms: u64) {
         self.kv.stall_ms.set(ms);
+    }
+
+    /// Has the store be too slow to begin anything, after this many writes; or not any more.
+    pub fn slow_down(&self, writes: Option<u32>) {
+        let writes = writes.map(|writes| self.kv.writes.get() + writes);
+        self.kv.quick_writes.set(writes);
     }
 
     /// Has the store fail once, after this many calls that it answers; with its effect or without.

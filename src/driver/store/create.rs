@@ -36,7 +36,8 @@ impl<K: Kv> Store<K> {
     /// Two writes; one more for the first record of a bucket, one more when the key's last use has expired but was not
     /// purged, and one or two for each time that another creation in the same bucket comes in between.
     ///
-    /// After [`StoreError::Unavailable`] the record may exist or come to exist; the same identity then answers it.
+    /// A store that is too slow for a creation is left as it is. After [`StoreError::Unavailable`] the record may exist
+    /// or come to exist; the same identity then answers it.
     pub async fn create(
         &self,
         new: &NewRecord,
@@ -73,6 +74,9 @@ impl<K: Kv> Store<K> {
                 Own::Unpublished => {}
                 Own::Published(node) => return Ok(Created::New(node)),
                 Own::Purged => return Ok(Created::New(node)),
+            }
+            if !written && !matches!(look.sight, Sight::Live(_)) {
+                self.check_pace()?;
             }
             match look.sight {
                 Sight::Live(found) => {

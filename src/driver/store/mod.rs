@@ -129,6 +129,11 @@ impl<K: Kv> Store<K> {
         self.layout
     }
 
+    /// [`Kv::check_pace`]: whether the store is quick enough to begin something.
+    pub(super) fn check_pace(&self) -> Result<(), StoreError> {
+        Ok(self.kv.check_pace()?)
+    }
+
     /// [`Kv::reserve`]: whether so many conditional writes are there for what the caller does next.
     pub(super) fn reserve(&self, swaps: u32) -> bool {
         self.kv.reserve(swaps)

@@ -256,8 +256,12 @@ impl<K: Kv> Store<K> {
         .await
     }
 
+    /// How far the wheel was gone through. Whoever sets timers and whoever takes them reads this first, and goes no
+    /// further on a store that is too slow: what has no timer is found by the walk.
     async fn reached_s(&self) -> Result<u64, StoreError> {
-        Ok(Reached::decode(self.read_shared(REACHED_NAME).await?).second)
+        let reached = Reached::decode(self.read_shared(REACHED_NAME).await?);
+        self.check_pace()?;
+        Ok(reached.second)
     }
 
     async fn follow(&self, link: Link) -> Result<Option<Timer>, StoreError> {

@@ -10,7 +10,7 @@ use ureq::Agent;
 use ureq::http::{HeaderMap, Request};
 
 /// Longer than any answer takes, the store's own waits included.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A client with kept-alive connections of its own.
 #[derive(Debug, Clone)]

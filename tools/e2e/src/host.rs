@@ -32,6 +32,8 @@ pub struct Options {
     pub from: Option<PathBuf>,
     /// How often the host ticks, if at all.
     pub tick: Option<String>,
+    /// A file that says how slow the store is, in milliseconds for each call.
+    pub store_delay: Option<PathBuf>,
     /// The journal of the SQLite file, where it is not to be the host's choice.
     pub journal: Option<String>,
 }
@@ -83,6 +85,13 @@ impl Options {
     #[must_use]
     pub fn journal(mut self, journal: &str) -> Self {
         self.journal = Some(journal.to_owned());
+        self
+    }
+
+    /// Has the store take as long for each call as this file says at that moment, in milliseconds.
+    #[must_use]
+    pub fn store_delay(mut self, file: &Path) -> Self {
+        self.store_delay = Some(file.to_owned());
         self
     }
 }
@@ -183,11 +192,44 @@ impl Host {
         // The signal that comes with the limit is ignored, so that a write fails as it does on a full disk.
         let program = || {
             let mut command = Command::new("sh");
-            command.args(["-c", r#"trap "" XFSZ; exec prlimit --fsize="$0" "$@""#]);
+            command.args(["-c", r#"trap "" XFSZ; exec prlimit --fsize="$0:" "$@""#]);
             command.arg(bytes.to_string()).arg(host_program());
             command
         };
         Self::launch(program, state, 0..1, options)
+    }
+
+    /// Lets hosts that could make no long files make them, as when a disk has room again.
+    ///
+    /// # Panics
+    /// When the system does not let them.
+    pub fn lift_file_limit(&self) {
+        for process in &self.processes {
+            let id = process.child.id().to_string();
+            let lifted = Command::new("prlimit")
+                .args(["--pid", &id, "--fsize=unlimited:"])
+                .status();
+            assert!(
+                lifted.expect("prlimit is there").success(),
+                "no limit is lifted"
+            );
+        }
+    }
+
+    /// How much memory the processes have in use, in bytes, their guests' included.
+    ///
+    /// # Panics
+    /// When the system does not say.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        let resident = |process: &Process| {
+            let status = fs::read_to_string(format!("/proc/{}/status", process.child.id()));
+            let status = status.expect("a running process has a status");
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+            kib.expect("the status tells the resident memory") * 1_024
+        };
+        self.processes.iter().map(resident).sum()
     }
 
     fn launch(
@@ -308,6 +350,9 @@ impl Starting {
         }
         if let Some(journal) = &options.journal {
             command.args(["--journal", journal]);
+        }
+        if let Some(file) = &options.store_delay {
+            command.arg("--store-delay").arg(file);
         }
         if let Some(redis) = state.redis() {
             command.args(["--redis", &redis.url()]);

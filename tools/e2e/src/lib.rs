@@ -13,9 +13,11 @@ mod front;
 mod host;
 mod httpbin;
 mod python;
+pub mod raw;
 mod redis;
 mod state;
 mod upstream;
+pub mod wire;
 
 pub use browser::{Browser, keys};
 pub use client::{Answer, Client};

@@ -82,8 +82,17 @@ impl Arrangement {
 pub struct State {
     // The server goes before the folder that it writes to.
     redis: Option<Redis>,
-    folder: TempDir,
+    folder: Folder,
     arrangement: Arrangement,
+}
+
+/// Where the files are.
+#[derive(Debug)]
+enum Folder {
+    /// In a folder that ends with the state.
+    Own(TempDir),
+    /// In one that somebody else has made, and removes.
+    Given(PathBuf),
 }
 
 impl State {
@@ -112,8 +121,18 @@ impl State {
             .then(|| Redis::start(&folder.path().join(REDIS)));
         Self {
             redis,
-            folder,
+            folder: Folder::Own(folder),
             arrangement,
+        }
+    }
+
+    /// A store in this folder, on SQLite: what is there already, and what stays there.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self {
+            redis: None,
+            folder: Folder::Given(folder.to_owned()),
+            arrangement: Arrangement::Sqlite,
         }
     }
 
@@ -147,7 +166,10 @@ impl State {
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        match &self.folder {
+            Folder::Own(folder) => folder.path(),
+            Folder::Given(folder) => folder,
+        }
     }
 
     /// Which store it is, and how many hosts use it.

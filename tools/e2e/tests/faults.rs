@@ -1,7 +1,7 @@
 //! A store that is down, locked, full, or somebody else's: nothing runs unprotected, nothing is lost, and the service
 //! recovers by itself when the store does.
 
-use reprise_e2e::{Answer, Host, Options, State, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, State, wait_until};
 use rusqlite::Connection;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -83,28 +83,58 @@ fn a_full_store(options: &Options) {
     );
     let host = Host::start_with_file_limit(&state, options, length);
     let large = "x".repeat(100_000);
+    let client = host.client();
     // A write-ahead log may become as long as the file before it is full too.
+    let mut taken = Vec::new();
     let (key, refused) = (0..1_000)
         .map(|number| format!("during-{number}"))
-        .map(|key| (key.clone(), host.client().task(&large, Some(&key))))
-        .find(|(_, answer)| answer.status != 201)
+        .find_map(|key| {
+            let answer = client.task(&large, Some(&key));
+            if answer.status != 201 {
+                return Some((key, answer));
+            }
+            taken.push((key, answer.id()));
+            None
+        })
         .expect("there is a limit");
     assert_problem(&refused, "store-unavailable", true);
-    let repeat = host.client().task("before", Some("before"));
+    let charge = client.post(
+        "/charge",
+        Some("c"),
+        r#"{"amount":1,"currency":"EUR","reference":"full"}"#,
+    );
+    let is_charged = client.get("/payment-sandbox/charges?reference=full");
+    if charge.status != 201 {
+        assert_problem(&charge, "store-unavailable", true);
+        assert_eq!(
+            is_charged.json()["charges"],
+            0,
+            "nothing runs that cannot be written down"
+        );
+    }
+    let repeat = client.task("before", Some("before"));
     assert_eq!(
         (repeat.status, repeat.id()),
         (200, before.id()),
         "what is there is still answered"
     );
-    drop(host);
 
-    let host = Host::start(&state, options);
-    let during = host.client().task(&large, Some(&key));
+    // There is room again: the same host goes on, and after it another one, and both know all that was taken.
+    host.lift_file_limit();
+    let during = client.task(&large, Some(&key));
     assert!(matches!(during.status, 200 | 201), "{during:?}");
-    assert_eq!(
-        host.client().task("before", Some("before")).id(),
-        before.id()
-    );
+    taken.push((key, during.id()));
+    taken.push(("before".to_owned(), before.id()));
+    let is_all_there = |client: &Client| {
+        for (key, id) in &taken {
+            let text = if key == "before" { key } else { &large };
+            let repeat = client.task(text, Some(key));
+            assert_eq!((repeat.status, &repeat.id()), (200, id), "{key}");
+        }
+    };
+    is_all_there(&client);
+    drop(host);
+    is_all_there(&Host::start(&state, options).client());
 }
 
 /// Fills the store's file so far that a program which is limited to its length still starts, and gives that length.

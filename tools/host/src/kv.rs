@@ -1,9 +1,10 @@
 //! Key-value stores: what a backing store must do, and the handles that guests hold.
 //!
 //! [`sqlite_store`] and [`redis_store`] repeat what Spin's stores of these names do, faults included, because the
-//! component has to withstand them there; `wasi` and `spin` are the two interfaces through which guests call them.
+//! component has to withstand them there, and [`slow_store`] lets either take its time; `wasi` and `spin` are the two interfaces through which guests call them.
 
 pub mod redis_store;
+pub mod slow_store;
 mod spin;
 pub mod sqlite_store;
 pub mod stats;

@@ -41,6 +41,10 @@ struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "redis")]
     runtime_config_file: Option<PathBuf>,
 
+    /// Let each call of the store wait for as many milliseconds as this file says at that moment, while it is there.
+    #[arg(long, value_name = "FILE")]
+    store_delay: Option<PathBuf>,
+
     /// The value of an application variable; may be repeated.
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
@@ -86,6 +90,7 @@ fn run(arguments: Arguments) -> Result<()> {
         state_dir: arguments.state_dir,
         journal: arguments.journal,
         redis,
+        store_delay: arguments.store_delay,
         variables: BTreeMap::from_iter(arguments.variables),
         tick: arguments.tick,
         stats: arguments.stats,

@@ -15,6 +15,7 @@ use crate::app::{self, App};
 use crate::connect;
 use crate::guest::Guest;
 use crate::kv::redis_store::RedisStores;
+use crate::kv::slow_store::SlowStores;
 use crate::kv::sqlite_store::{self, Journal, SqliteStores};
 use crate::kv::stats::Stats;
 use crate::kv::{KvContext, Stores};
@@ -38,6 +39,8 @@ pub struct Options {
     pub journal: Journal,
     /// The Redis server to keep the stores on, instead of in the SQLite file.
     pub redis: Option<String>,
+    /// A file that says how long each call of a store waits, in milliseconds.
+    pub store_delay: Option<PathBuf>,
     /// Values of application variables.
     pub variables: BTreeMap<String, String>,
     /// How often to tick, if at all.
@@ -104,7 +107,10 @@ impl Bound {
         // A claim comes before anything is done with the file.
         let is_file = options.redis.is_none();
         let claim = is_file.then(|| sole::claim_or_warn(&state_dir)).flatten();
-        let stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
+        let mut stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
+        if let Some(file) = &options.store_delay {
+            stores = Arc::new(SlowStores::new(stores, file));
+        }
         let stats = Arc::new(Stats::default());
         let compile = |host: &Weak<Host>| {
             let client = connect::client();

@@ -114,7 +114,7 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    const ALL: [Self; 3] = [Self::Sqlite, Self::Redis, Self::RedisTwo];
+    pub(crate) const ALL: [Self; 3] = [Self::Sqlite, Self::Redis, Self::RedisTwo];
 
     /// What the tests call it.
     pub(crate) const fn name(self) -> &'static str {

@@ -76,7 +76,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     // The demo is part of them: README.md shows what it prints, so it is played there.
     steps.run("host and end-to-end tests", tests)?;
     let mut tests = programs.tests(workspace, Store::RedisTwo);
-    tests.args(end_to_end_tests(workspace)?);
+    tests.args(end_to_end_tests(workspace, Store::RedisTwo)?);
     steps.run("end-to-end tests on Redis", tests)?;
     let bare = build::bare_manifest(workspace);
     let lints = wasm_lints(workspace, &toolchain, Some(&bare));
@@ -93,13 +93,16 @@ fn end_to_end_checks(workspace: &Workspace, steps: &mut Steps, store: Store) -> 
     steps.check("components", || build::components(workspace, &toolchain))?;
     let programs = Programs::ensure(workspace, steps)?;
     let mut tests = programs.tests(workspace, store);
-    tests.args(end_to_end_tests(workspace)?);
+    tests.args(end_to_end_tests(workspace, store)?);
     steps.run("end-to-end tests", tests)
 }
 
+/// The tests of documents and of what is deployed, which choose their store themselves.
+const WITHOUT_A_STORE: [&str; 2] = ["deploy", "documents"];
+
 /// What chooses the end-to-end tests of all that the host's tests are built with: building them without those would
 /// compile everything once more.
-fn end_to_end_tests(workspace: &Workspace) -> Result<Vec<String>> {
+fn end_to_end_tests(workspace: &Workspace, store: Store) -> Result<Vec<String>> {
     let folder = workspace.root.join("tools/e2e/tests");
     let files = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let mut arguments = Vec::new();
@@ -107,8 +110,11 @@ fn end_to_end_tests(workspace: &Workspace) -> Result<Vec<String>> {
         let path = file?.path();
         let is_test = path.extension().is_some_and(|extension| extension == "rs")
             || path.join("main.rs").is_file();
-        if let (true, Some(name)) = (is_test, path.file_stem()) {
-            arguments.extend(["--test".to_owned(), name.to_string_lossy().into_owned()]);
+        let Some(name) = path.file_stem().map(|name| name.to_string_lossy()) else {
+            continue;
+        };
+        if is_test && !(store != Store::Sqlite && WITHOUT_A_STORE.contains(&&*name)) {
+            arguments.extend(["--test".to_owned(), name.into_owned()]);
         }
     }
     Ok(arguments)
@@ -288,12 +294,17 @@ mod tests {
 
     #[test]
     fn every_end_to_end_test_is_chosen() {
-        let chosen = end_to_end_tests(&Workspace::locate().unwrap()).unwrap();
-        for name in ["claims", "console", "durability", "torture"] {
-            assert!(chosen.iter().any(|argument| argument == name), "{name}");
+        let workspace = Workspace::locate().unwrap();
+        for store in Store::ALL {
+            let chosen = end_to_end_tests(&workspace, store).unwrap();
+            let has = |name: &str| chosen.iter().any(|argument| argument == name);
+            for name in ["claims", "console", "durability", "torture"] {
+                assert!(has(name), "{name}");
+            }
+            assert_eq!(has("documents"), store == Store::Sqlite);
+            let options = chosen.iter().filter(|argument| *argument == "--test");
+            assert_eq!(options.count() * 2, chosen.len());
         }
-        let options = chosen.iter().filter(|argument| *argument == "--test");
-        assert_eq!(options.count() * 2, chosen.len());
     }
 
     #[test]

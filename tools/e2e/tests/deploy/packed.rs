@@ -1,7 +1,7 @@
 //! `deploy/pack.sh`: its folder is an application, without the sandbox and without secrets that everybody knows.
 
 use super::{Command, Path, TempDir, fs, root, said_by};
-use reprise_e2e::{Host, Options, Sent, Upstream};
+use reprise_e2e::{Host, Options, Sent, State, Upstream};
 
 /// A secret as Standard Webhooks writes it.
 const SECRET: &str = "whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0";
@@ -28,7 +28,7 @@ fn what_is_packed_serves_and_has_no_sandbox() {
         .variable("webhook_secret", SECRET);
     let state = folder.path().join("state");
     fs::create_dir(&state).expect("the folder can be written to");
-    let host = Host::start(&state, &options);
+    let host = Host::start(&State::at(&state), &options);
     let client = host.client();
     assert_eq!(client.get("/payment-sandbox/").status, 404);
     assert_eq!(client.get("/-/openapi.yaml").status, 200);

@@ -1,7 +1,7 @@
 //! The proxies of `deploy/proxy`, in front of a host: who a client is, is settled there, and what operators use is closed.
 
 use super::{Command, Path, Stdio, TempDir, deployed, fs, program, said_by};
-use reprise_e2e::{Answer, Client, Host, Options, free_port, wait_until};
+use reprise_e2e::{Answer, Client, Host, Options, State, free_port, wait_until};
 use std::net::TcpStream;
 use std::process::Child;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn check(start: fn(&Path, &Host) -> Proxy) {
     let options = Options::default()
         .variable("admin_token", TOKEN)
         .variable("tenant_header", "x-tenant");
-    let host = Host::start(state.path(), &options);
+    let host = Host::start(&State::at(state.path()), &options);
     let folder = TempDir::new().expect("there is room for a folder");
     let proxy = start(folder.path(), &host);
     let client = Client::new(&proxy.address);

@@ -1,6 +1,6 @@
 //! The Rust of the documents, compiled. A block is true if it is part of this file, but for how its lines are broken.
 
-use reprise_e2e::{Host, Options};
+use reprise_e2e::{Host, Options, State};
 use std::error::Error;
 use tempfile::TempDir;
 
@@ -66,7 +66,7 @@ fn the_handler_of_the_contributors_greets() {
 #[test]
 fn the_client_of_the_readme_gets_its_charge() {
     let state = TempDir::new().expect("there is room for a folder");
-    let host = Host::start(state.path(), &Options::default());
+    let host = Host::start(&State::at(state.path()), &Options::default());
     call_it_from_rust(&host.url()).expect("a reply");
 }
 

@@ -7,7 +7,7 @@ use crate::block::root;
 use crate::elsewhere;
 use crate::pattern::{Names, first_missing, lines_match};
 use crate::transcript::Step;
-use reprise_e2e::{Host, Httpbin, Options};
+use reprise_e2e::{Host, Httpbin, Options, State};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -164,7 +164,7 @@ impl World {
         let options = &self.options;
         self.host.get_or_insert_with(|| {
             std::fs::create_dir_all(&state).expect("the folder can be written to");
-            Host::start(&state, options)
+            Host::start(&State::at(&state), options)
         })
     }
 
