@@ -18,6 +18,7 @@ use super::{forward, local};
 use crate::config::{Config, FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
 use crate::content::fingerprint;
 use crate::driver::Found;
+use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use crate::driver::store::Identity as StoreIdentity;
 use crate::driver::{Operations, Settled, Timers};
@@ -166,23 +167,10 @@ pub(super) async fn tell<K: Kv, O: Outgoing>(
         && collection.is_some_and(|(path, _)| path == local::path_of(&record.origin().input));
     let operation = open.config.operation(&identity.operation);
     let operation = operation.filter(|_| is_here).ok_or(NO_RECORD)?;
-    let worker = Worker::new(&open, operation, now);
-    let operations = open.operations(operation, &worker);
-    let settled = operations
-        .tell(
-            Found::read(node, record),
-            event,
-            now,
-            &mut invocation.entropy,
-        )
+    let found = Found::read(node, record);
+    let (record, has_due_event) = open
+        .tell(operation, found, event, now, &mut invocation.entropy)
         .await?;
-    let has_due_event = settled.has_due_event();
-    let Settled::At { record, effect, .. } = settled else {
-        return Err(NO_RECORD);
-    };
-    if effect == Effect::Refuse(Refusal::AlreadyEnded) {
-        return Err(Problem::AlreadyEnded(record.state().name()));
-    }
     // An attempt may have taken its time.
     let reply = shown(&record, operation, StatusCode::OK, (open.clock)())?;
     Ok(with_events(reply, &record, open.config, has_due_event))
@@ -197,6 +185,47 @@ impl<K: Kv, O: Outgoing> Open<'_, K, O> {
             outgoing: &self.outgoing,
             clock: self.clock,
         }
+    }
+
+    /// Tells the record of an operation what has happened to it, which moves it on if its next step is due. Gives it as it
+    /// then is, and whether it has an event to deliver at once; or why that is refused.
+    pub(super) async fn tell(
+        &self,
+        operation: &Operation,
+        found: Found,
+        event: OperationEvent,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<(Record, bool), Problem> {
+        let worker = Worker::new(self, operation, now);
+        let operations = self.operations(operation, &worker);
+        let settled = operations.tell(found, event, now, entropy).await?;
+        let has_due_event = settled.has_due_event();
+        let Settled::At { record, effect, .. } = settled else {
+            return Err(NO_RECORD);
+        };
+        match effect {
+            Effect::Refuse(Refusal::AlreadyEnded) => {
+                return Err(Problem::AlreadyEnded(record.state().name()));
+            }
+            Effect::Refuse(Refusal::NotToRetry) => {
+                return Err(Problem::NotToRetry(record.state().name()));
+            }
+            Effect::Refuse(Refusal::OutboxFull) => {
+                return Err(Problem::NotToRetry(
+                    "held up by its events, too many of which nobody has settled",
+                ));
+            }
+            Effect::Refuse(Refusal::Mismatch | Refusal::NoSuchEvent | Refusal::NotDead)
+            | Effect::Idle(_)
+            | Effect::Start(_)
+            | Effect::Withdraw(_)
+            | Effect::Deposit
+            | Effect::Deliver(_)
+            | Effect::Stale
+            | Effect::Expired => {}
+        }
+        Ok((*record, has_due_event))
     }
 
     /// The driver's view of one operation.

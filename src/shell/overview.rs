@@ -16,15 +16,13 @@ use super::problem::Problem;
 use super::query::{Binding, Selection};
 use super::reply::{self, Reply};
 use super::request::Invocation;
-use super::worker::Worker;
 use super::{admission, page_limits};
 use crate::driver::Found;
-use crate::driver::Settled;
 use crate::driver::inbox::is_done_event;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Identity, Node, Walk};
 use crate::json::raw::{self, Object};
-use crate::machine::{Digest, Effect, OperationEvent, Record, Refusal, Timestamp, stored};
+use crate::machine::{Digest, OperationEvent, Record, Timestamp, stored};
 use http::Method;
 use http::request::Parts;
 use uuid::Uuid;
@@ -219,41 +217,10 @@ async fn tell<K: Kv, O: Outgoing>(
     let operation = open.config.operation(&record.identity().operation);
     let operation =
         operation.ok_or(Problem::NotFound("the configuration has no such operation"))?;
-    let worker = Worker::new(open, operation, now);
-    let operations = open.operations(operation, &worker);
-    let settled = operations
-        .tell(
-            Found::read(node, record),
-            event,
-            now,
-            &mut invocation.entropy,
-        )
+    let found = Found::read(node, record);
+    let (record, has_due_event) = open
+        .tell(operation, found, event, now, &mut invocation.entropy)
         .await?;
-    let has_due_event = settled.has_due_event();
-    let Settled::At { record, effect, .. } = settled else {
-        return Err(NO_RECORD);
-    };
-    match effect {
-        Effect::Refuse(Refusal::AlreadyEnded) => {
-            return Err(Problem::AlreadyEnded(record.state().name()));
-        }
-        Effect::Refuse(Refusal::NotToRetry) => {
-            return Err(Problem::NotToRetry(record.state().name()));
-        }
-        Effect::Refuse(Refusal::OutboxFull) => {
-            return Err(Problem::NotToRetry(
-                "held up by its events, too many of which nobody has settled",
-            ));
-        }
-        Effect::Refuse(Refusal::Mismatch | Refusal::NoSuchEvent | Refusal::NotDead)
-        | Effect::Idle(_)
-        | Effect::Start(_)
-        | Effect::Withdraw(_)
-        | Effect::Deposit
-        | Effect::Deliver(_)
-        | Effect::Stale
-        | Effect::Expired => {}
-    }
     Ok(with_events(
         shown(open, &record),
         &record,

@@ -11,14 +11,8 @@ use crate::process;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{COMPONENTS, MAIN, Workspace};
 
-/// The product must be smaller than this: every instance that an edge starts loads it. The standard library that rustup
-/// brings was compiled for speed, and is a little larger in any program.
-const fn size_limit_bytes(toolchain: &WasmToolchain) -> u64 {
-    match toolchain {
-        WasmToolchain::Debian { .. } => 900_000,
-        WasmToolchain::Active => 905_000,
-    }
-}
+/// The product must be smaller than this: every instance that an edge starts loads it.
+const SIZE_LIMIT_BYTES: u64 = 900_000;
 
 /// The package of our host.
 pub(crate) const HOST_PACKAGE: &str = "reprise-host";
@@ -46,7 +40,7 @@ impl HostProfile {
 pub(crate) fn wasm(workspace: &Workspace) -> Result<()> {
     let toolchain = WasmToolchain::prepare(workspace)?;
     components(workspace, &toolchain)?;
-    check_sizes(workspace, &toolchain)
+    check_sizes(workspace)
 }
 
 /// `cargo xtask imports`.
@@ -130,16 +124,15 @@ pub(crate) fn host_command(
 }
 
 /// Prints the components' paths and sizes, and fails when the product is too large.
-pub(crate) fn check_sizes(workspace: &Workspace, toolchain: &WasmToolchain) -> Result<()> {
-    let limit_bytes = size_limit_bytes(toolchain);
+pub(crate) fn check_sizes(workspace: &Workspace) -> Result<()> {
     for component in COMPONENTS {
         let path = workspace.component(component);
         let size = fs::metadata(&path)
             .with_context(|| path.display().to_string())?
             .len();
         println!("{} {size} bytes", path.display());
-        if component == MAIN && size >= limit_bytes {
-            bail!("the component must be smaller than {limit_bytes} bytes");
+        if component == MAIN && size >= SIZE_LIMIT_BYTES {
+            bail!("the component must be smaller than {SIZE_LIMIT_BYTES} bytes");
         }
     }
     Ok(())

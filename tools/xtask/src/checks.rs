@@ -65,7 +65,7 @@ fn all_checks(workspace: &Workspace, steps: &mut Steps) -> Result<()> {
     }
     steps.check("components", || build::components(workspace, &toolchain))?;
     steps.check("imports", || build::check_imports(workspace))?;
-    steps.check("sizes", || build::check_sizes(workspace, &toolchain))?;
+    steps.check("sizes", || build::check_sizes(workspace))?;
     let guest = build::guest_manifest(workspace);
     let guest = guest.map(|manifest| guest_checks(workspace, steps, &toolchain, &manifest));
     let guest = guest.transpose()?;

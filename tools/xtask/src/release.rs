@@ -32,9 +32,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     report.check("tree", || tree(workspace));
     report.check("documentation", || documentation(workspace));
     report.check("dependencies", || deny::deny(workspace));
-    let toolchain = report.check("components", || components(workspace));
-    if let Some(toolchain) = toolchain {
-        report.check("size", || build::check_sizes(workspace, &toolchain));
+    let components = report.check("components", || components(workspace));
+    if components.is_some() {
+        report.check("size", || build::check_sizes(workspace));
         report.check("imports", || build::check_imports(workspace));
         report.check("documents", || documents(workspace));
     }
@@ -168,10 +168,9 @@ fn documentation(workspace: &Workspace) -> Result<()> {
     process::run(cargo)
 }
 
-fn components(workspace: &Workspace) -> Result<WasmToolchain> {
+fn components(workspace: &Workspace) -> Result<()> {
     let toolchain = WasmToolchain::prepare(workspace)?;
-    build::components(workspace, &toolchain)?;
-    Ok(toolchain)
+    build::components(workspace, &toolchain)
 }
 
 /// Every transcript and every other example, replayed against what was built.
