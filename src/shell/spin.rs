@@ -93,7 +93,11 @@ async fn handle(
         None if !head.headers.contains_key(CONTENT_LENGTH) && head.method.is_safe() => {
             RequestBody::Whole(Vec::new())
         }
-        bytes_max => read(Incoming::of_request(request), bytes_max).await,
+        Some(bytes_max) => read(Incoming::of_request(request), bytes_max).await,
+        None => {
+            pass_over(Incoming::of_request(request)).await;
+            RequestBody::Whole(Vec::new())
+        }
     };
     let invocation = invocation_now();
     let reach = world(Rc::clone(&inside));
@@ -178,28 +182,35 @@ fn log(line: &str) {
 }
 
 /// How much is read of a body that is of no use, and for how long.
-const USELESS_BYTES_MAX: usize = 64 * 1_024;
+const USELESS_BYTES_MAX: usize = 1_024 * 1_024;
 const USELESS_DEADLINE: Duration = Duration::from_millis(250);
 
-/// Reads a body of at most this many bytes. One that is of no use is read too, a little of it and for a moment: what
-/// stays unread when the answer leaves would cost the client its connection, and perhaps the answer.
-async fn read(body: Incoming, bytes_max: Option<usize>) -> RequestBody {
-    let (bytes_max, deadline) = match bytes_max {
-        Some(bytes_max) => (bytes_max, Duration::from_secs(BODY_DEADLINE_S)),
-        None => (USELESS_BYTES_MAX, USELESS_DEADLINE),
-    };
+/// Reads a body of at most this many bytes.
+async fn read(body: Incoming, bytes_max: usize) -> RequestBody {
     let collected = body.collect(bytes_max);
-    let late = async {
-        // Mostly the body comes while the host goes on, and a timer is more work than that.
-        step_back().await;
-        sleep(deadline).await;
-    };
+    let late = late(Duration::from_secs(BODY_DEADLINE_S));
     match select(pin!(collected), pin!(late)).await {
         Either::Left((Ok(Collected::Whole(bytes)), _)) => RequestBody::Whole(bytes),
-        Either::Left((Ok(Collected::TooLarge(_)), _)) => RequestBody::TooLarge,
+        Either::Left((Ok(Collected::TooLarge { rest, .. }), _)) => {
+            pass_over(rest).await;
+            RequestBody::TooLarge
+        }
         Either::Left((Err(_), _)) => RequestBody::Broken,
         Either::Right(((), _)) => RequestBody::Late,
     }
+}
+
+/// Reads a body that is of no use, some of it and for a moment: what stays unread costs the connection, and with it
+/// perhaps the answer to who is still sending.
+async fn pass_over(body: Incoming) {
+    let late = late(USELESS_DEADLINE);
+    select(pin!(body.drain(USELESS_BYTES_MAX)), pin!(late)).await;
+}
+
+/// Waits for a body's time to be over. Mostly it comes while the host goes on, and a timer is more work than that.
+async fn late(deadline: Duration) {
+    step_back().await;
+    sleep(deadline).await;
 }
 
 /// The app of this instance. The first request sets it up; should that fail for a reason that may pass, the next one
@@ -449,11 +460,8 @@ async fn call_whole(
         body,
     };
     let Some(bytes_max) = bytes_max else {
-        spawn(async move {
-            // What stays unread costs the connection, and its other side whatever it was about to do after its answer.
-            let rest = body.collect(USELESS_BYTES_MAX);
-            let _ = select(pin!(rest), pin!(sleep(USELESS_DEADLINE))).await;
-        });
+        // The other side may be about to do something after its answer.
+        spawn(pass_over(body));
         return Ok(answered(too_large(0)));
     };
     if length.is_some_and(|length| length > bytes_max as u64) {
@@ -463,7 +471,7 @@ async fn call_whole(
     let collected = body.collect(bytes_max).await;
     let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
         Collected::Whole(bytes) => bytes,
-        Collected::TooLarge(read) => return Ok(answered(too_large(read))),
+        Collected::TooLarge { read, .. } => return Ok(answered(too_large(read))),
     };
     if length.is_some_and(|length| length != bytes.len() as u64) {
         return Err(CallError::BrokenOff(format!(

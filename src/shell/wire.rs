@@ -74,6 +74,21 @@ impl Incoming {
         }
     }
 
+    /// Reads a body that is of no use, so many bytes of it at most, and keeps nothing.
+    pub(super) async fn drain(mut self, bytes_max: usize) {
+        let mut left = bytes_max;
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        while left > 0 {
+            let result;
+            (result, piece) = self.bytes.read(piece).await;
+            match result {
+                StreamResult::Complete(read) => left = left.saturating_sub(read),
+                StreamResult::Dropped | StreamResult::Cancelled => return,
+            }
+            piece.clear();
+        }
+    }
+
     /// Reads a body of at most this many bytes.
     pub(super) async fn collect(mut self, bytes_max: usize) -> Result<Collected, ErrorCode> {
         let mut collected = Vec::new();
@@ -81,7 +96,7 @@ impl Incoming {
             let (result, piece) = self.bytes.read(Vec::with_capacity(PIECE_BYTES)).await;
             let read = collected.len() + piece.len();
             if read > bytes_max {
-                return Ok(Collected::TooLarge(read));
+                return Ok(Collected::TooLarge { read, rest: self });
             }
             if collected.is_empty() {
                 collected = piece;
@@ -103,8 +118,13 @@ impl Incoming {
 pub(super) enum Collected {
     /// All of it.
     Whole(Vec<u8>),
-    /// So many bytes, which is more than may be read.
-    TooLarge(usize),
+    /// More than may be read.
+    TooLarge {
+        /// How many bytes came.
+        read: usize,
+        /// What may come behind them.
+        rest: Incoming,
+    },
 }
 
 /// A response as the platform sends it. A task of its own writes the body.

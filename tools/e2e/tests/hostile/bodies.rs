@@ -197,3 +197,36 @@ fn an_order_and_a_task_are_read_as_strictly() {
         ("no text", task(br#"{"text":["a"]}"#), INVALID),
     ]);
 }
+
+/// Who has not finished sending when the answer is there gets to read it all the same: what is left of the body is passed
+/// over, a megabyte of it.
+#[test]
+fn a_body_that_is_too_large_is_told_so_and_not_cut_off() {
+    const LARGE: usize = 600 * 1_024;
+    let setting = Setting::start();
+    let chunked = || {
+        let chunk = [b"1000\r\n".as_slice(), &[b'x'; 0x1000], b"\r\n"].concat();
+        let body = [chunk.repeat(LARGE / 0x1000), b"0\r\n\r\n".to_vec()].concat();
+        pay().line("Transfer-Encoding: chunked").unframed(body)
+    };
+    let key = || pay().line("Idempotency-Key: k");
+    for _ in 0..10 {
+        setting.hold(&[
+            (
+                "its length says so",
+                key().body(vec![b'x'; LARGE]),
+                Problem(413, "body-too-large"),
+            ),
+            (
+                "its chunks show it",
+                chunked().line("Idempotency-Key: k"),
+                Problem(413, "body-too-large"),
+            ),
+            (
+                "refused for another reason",
+                pay().body(vec![b'x'; LARGE]),
+                Problem(400, "key-missing"),
+            ),
+        ]);
+    }
+}
