@@ -225,7 +225,7 @@ fn a_body_that_is_too_large_is_told_so_and_not_cut_off() {
             (
                 "refused for another reason",
                 pay().body(vec![b'x'; LARGE]),
-                Problem(400, "key-missing"),
+                Problem(400, "idempotency-key-missing"),
             ),
         ]);
     }
