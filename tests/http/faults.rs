@@ -72,6 +72,7 @@ fn a_store_that_fails_at_any_call_costs_a_repeat_and_nothing_else() {
     assert!(failed > 10, "{failed} requests met the fault");
 }
 
+/// Scenario 14.
 #[test]
 fn a_store_that_is_away_lets_nothing_through() {
     let service = charging();

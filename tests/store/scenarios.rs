@@ -114,6 +114,7 @@ pub fn scenario<'a>(
     }
 }
 
+/// Scenario 4: whoever loses, and whatever happens to its clean-up, the winner's record is as it was.
 #[test]
 fn two_creators_of_one_key() {
     for rules in ALL_RULES {

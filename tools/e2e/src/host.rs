@@ -222,14 +222,27 @@ impl Host {
     /// When the system does not say.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
-        let resident = |process: &Process| {
+        self.memory_bytes("VmRSS:")
+    }
+
+    /// The most memory that the processes have had in use since they began, in bytes, their guests' included.
+    ///
+    /// # Panics
+    /// When the system does not say.
+    #[must_use]
+    pub fn most_resident_bytes(&self) -> u64 {
+        self.memory_bytes("VmHWM:")
+    }
+
+    fn memory_bytes(&self, what: &str) -> u64 {
+        let of_process = |process: &Process| {
             let status = fs::read_to_string(format!("/proc/{}/status", process.child.id()));
             let status = status.expect("a running process has a status");
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+            let line = status.lines().find_map(|line| line.strip_prefix(what));
             let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-            kib.expect("the status tells the resident memory") * 1_024
+            kib.expect("the status tells how much memory there is") * 1_024
         };
-        self.processes.iter().map(resident).sum()
+        self.processes.iter().map(of_process).sum()
     }
 
     fn launch(

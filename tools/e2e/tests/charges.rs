@@ -89,7 +89,6 @@ fn a_charge_needs_a_key() {
     });
 }
 
-/// Scenario 11: what was answered is in the store before it is answered.
 #[test]
 fn a_client_that_lost_the_answer_is_charged_once_and_with_a_fresh_key_twice() {
     with_host(|client| {

@@ -122,6 +122,7 @@ fn two_hosts_on_one_file_refuse_some_requests_and_double_none() {
     );
 }
 
+/// Scenario 11: what was answered was written before.
 #[test]
 fn a_kill_loses_nothing_that_was_answered() {
     let state = State::new();

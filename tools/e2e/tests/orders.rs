@@ -144,7 +144,7 @@ fn a_bad_order_is_400_and_leaves_its_key_free() {
     });
 }
 
-/// Scenario 4: those who lose the race leave the winner's record as it is.
+/// Those who lose the race leave the winner's record as it is.
 #[test]
 fn of_many_concurrent_orders_with_one_key_exactly_one_is_new() {
     with_host(|client| {

@@ -94,7 +94,8 @@ fn caddy(folder: &Path, host: &Host) -> Proxy {
         .replace("reprise.example {", &format!("http://127.0.0.1:{port} {{"))
         .replace("/etc/reprise/clients", &users.display().to_string());
     let file = folder.join("Caddyfile");
-    fs::write(&file, format!("{{\n\tadmin off\n}}\n{text}")).expect("the folder can be written to");
+    let text = text.replacen("{\n", "{\n\tadmin off\n", 1);
+    fs::write(&file, text).expect("the folder can be written to");
     let command = |task: &str| {
         let mut caddy = program("REPRISE_CADDY", "caddy");
         caddy

@@ -22,6 +22,15 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("caddy ", "it changes the machine"),
     (
+        "redis-server ",
+        "it serves until it is ended; the host's tests start one with the file",
+    ),
+    (
+        "reprise-host ",
+        "it serves until it is ended; its own tests start it with the file",
+    ),
+    ("aws ", "no such cloud is at hand"),
+    (
         "cargo xtask ",
         "`cargo xtask test` does what there is to do, and no test builds beside it",
     ),

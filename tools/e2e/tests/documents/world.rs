@@ -202,8 +202,26 @@ fn only_looks(command: &str) -> bool {
     is_get || is_query
 }
 
-fn output(command: &mut Command) -> Result<String, String> {
-    let output = command.stdin(Stdio::null()).output();
+/// How long a command of a document may take.
+const PATIENCE_S: u64 = 120;
+
+fn output(command: &Command) -> Result<String, String> {
+    // One that does not end would hold up the whole run.
+    let mut patient = Command::new("timeout");
+    patient
+        .arg(PATIENCE_S.to_string())
+        .arg(command.get_program());
+    patient.args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        patient.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => patient.env(name, value),
+            None => patient.env_remove(name),
+        };
+    }
+    let output = patient.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {

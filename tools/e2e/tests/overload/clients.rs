@@ -123,7 +123,7 @@ fn a_thousand_slow_clients_leave_room_for_everybody_else() {
         "{most} bytes, before {memory}"
     );
 
-    // Their time is over: each is told so, and nothing came of them.
+    // Their time is over: each is told so.
     for mut stream in bodies.streams {
         let patience = (BODY_DEADLINE + SLACK).saturating_sub(begun.elapsed());
         stream

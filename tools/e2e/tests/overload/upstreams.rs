@@ -132,7 +132,7 @@ fn an_upstream(manner: Manner) {
     assert_eq!(client.task("first", Some("first")).status, 201);
     let memory = host.resident_bytes();
     charge_all(&client, &calls);
-    let most = host.resident_bytes();
+    let most = host.most_resident_bytes();
     assert!(
         most.saturating_sub(memory) < MEMORY_BYTES,
         "{most} bytes, before {memory}"

@@ -68,7 +68,7 @@ fn a_wave_of_new_operations_is_taken_or_told_to_come_back() {
         }
     });
     let took = start.elapsed();
-    let most = host.resident_bytes();
+    let most = host.most_resident_bytes();
     let taken = taken.into_inner().expect("no panic");
     let refused = refused.into_inner().expect("no panic");
     println!(
