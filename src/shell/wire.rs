@@ -31,15 +31,17 @@ pub(super) fn head(request: &types::Request) -> Option<Parts> {
     if let Some(path) = request.get_path_with_query() {
         head.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
     }
-    let mut lengths = head.headers.get_all(CONTENT_LENGTH).iter();
+    is_of_one_mind(&head.headers).then_some(head)
+}
+
+/// Whether the headers tell at most one length, and that as a number.
+fn is_of_one_mind(headers: &HeaderMap) -> bool {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let is_length = |length: &http::HeaderValue| {
         let length = length.to_str().ok().and_then(|length| length.parse().ok());
         length.is_some_and(|length: i64| length >= 0)
     };
-    if !lengths.next().is_none_or(is_length) || lengths.next().is_some() {
-        return None;
-    }
-    Some(head)
+    lengths.next().is_none_or(is_length) && lengths.next().is_none()
 }
 
 /// A body that comes in.
@@ -162,6 +164,9 @@ pub(super) async fn send(
     let status = StatusCode::from_u16(response.get_status_code())
         .map_err(|_| ErrorCode::HttpProtocolError)?;
     let headers = HeaderMap::try_from(response.get_headers())?;
+    if !is_of_one_mind(&headers) {
+        return Err(ErrorCode::HttpProtocolError);
+    }
     Ok((status, headers, Incoming::of_response(response)))
 }
 
