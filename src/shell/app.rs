@@ -138,10 +138,8 @@ impl App {
 
     /// Whether this instance has counted so much that it is to be brought to the store, once the answer has left.
     #[must_use]
-    ///
-    /// An instance that is about to end has to as soon as there is anything.
-    pub const fn has_to_flush(&self, is_ending: bool) -> bool {
-        self.tally.is_full(is_ending)
+    pub const fn has_to_flush(&self) -> bool {
+        self.tally.is_full()
     }
 
     /// Brings what this instance has counted to the store. What cannot be brought there now stays until the next time.

@@ -52,11 +52,6 @@ impl Inside {
     }
 }
 
-/// See [`Ration::is_last`].
-pub(super) fn is_last() -> bool {
-    RATION.with(Ration::is_last)
-}
-
 impl Drop for Inside {
     fn drop(&mut self) {
         RATION.with(|ration| ration.leave(&self.0));

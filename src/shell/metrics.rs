@@ -39,7 +39,8 @@ pub(super) async fn show<K: Kv, O: Outgoing>(
     let now = invocation.now;
     let entropy = &mut invocation.entropy;
     let open = access.open(entropy).await?;
-    let flushed = if open.observer.tally.has_news() {
+    // Whatever is shown has to be there for the next one who looks, or the counter would go back with this instance.
+    let flushed = if open.observer.tally.has_counts() {
         let flushed = walk::flush(&open.store, &open.observer, now, entropy);
         flushed.await.ok()
     } else {

@@ -4,7 +4,7 @@
 //! the next instance would find again.
 
 use super::app::{App, Setup, Undelivered, World};
-use super::door::{self, Inside};
+use super::door::Inside;
 use super::log::refused;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
@@ -103,7 +103,7 @@ async fn handle(
     let reach = world(Rc::clone(&inside));
     let mut reply = app.answer(admission, head, &body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
-    if undelivered.is_some() || app.has_to_flush(door::is_last()) {
+    if undelivered.is_some() || app.has_to_flush() {
         let app = Rc::clone(&app);
         spawn(async move {
             // The answer leaves first: the store's conditional writes hold up the whole instance. Should the instance
@@ -115,7 +115,7 @@ async fn handle(
                 app.deliver(undelivered, reach, invocation_now()).await;
             }
             // Another request of this instance may have been faster.
-            if app.has_to_flush(door::is_last()) {
+            if app.has_to_flush() {
                 app.flush(world(inside), invocation_now()).await;
             }
         });
@@ -307,15 +307,17 @@ struct SpinKv {
 struct Opened {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
-    /// Whether the latest plain call took long.
+    /// Whether the latest calls took long.
     is_slow: Cell<bool>,
+    /// For how long the instance has stood still in calls that block it, in milliseconds.
+    blocked_ms: Cell<u64>,
 }
 
 /// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
 /// Redis driver tries to connect again for minutes, which is longer than any client waits.
 const CALL_DEADLINE: Duration = Duration::from_secs(6);
 
-/// From when on a plain call says that the store is too slow to begin anything: a new operation takes five calls more,
+/// From when on a call says that the store is too slow to begin anything: a new operation takes five calls more,
 /// and one that is forwarded ten, which is as long as a client waits.
 const SLOW_MS: u64 = 2_500;
 
@@ -339,21 +341,57 @@ impl SpinKv {
     }
 
     /// Waits for a call, but not for ever, and notes how long that was. A write that is given up may still happen.
+    ///
+    /// While the call is under way the instance may stand still for other requests, in calls of theirs that block it.
+    /// That is not the store's time for this call, or may not be: it makes no call slow, and none late.
     async fn in_time<T>(
         &self,
         call: impl Future<Output = Result<T, key_value::Error>>,
     ) -> Result<T, KvError> {
         let begun = now();
-        let end = match select(pin!(call), pin!(sleep(CALL_DEADLINE))).await {
-            Either::Left((Ok(value), _)) => Ok(value),
-            Either::Left((Err(failure), _)) => Err(KvError(failure.to_string())),
-            Either::Right(((), _)) => Err(KvError(format!(
-                "the store did not answer within {} s",
-                CALL_DEADLINE.as_secs()
-            ))),
+        let blocked_ms = self.opened.blocked_ms.get();
+        let own_ms = |elapsed_ms: u64| {
+            let blocked_ms = self.opened.blocked_ms.get() - blocked_ms;
+            elapsed_ms.saturating_sub(blocked_ms)
         };
-        let is_slow = now().since(begun).get() >= SLOW_MS;
-        self.opened.is_slow.set(is_slow);
+        let mut call = pin!(call);
+        let mut left = CALL_DEADLINE;
+        let end = loop {
+            match select(call.as_mut(), pin!(sleep(left))).await {
+                Either::Left((end, _)) => {
+                    break end.map_err(|failure| KvError(failure.to_string()));
+                }
+                Either::Right(((), _)) => {}
+            }
+            let own = Duration::from_millis(own_ms(now().since(begun).get()));
+            // The clock and the timer may differ by what is too short to wait for.
+            left = CALL_DEADLINE.saturating_sub(own);
+            if left < Duration::from_millis(10) {
+                break Err(KvError(format!(
+                    "the store did not answer within {} s",
+                    CALL_DEADLINE.as_secs()
+                )));
+            }
+        };
+        let elapsed_ms = now().since(begun).get();
+        if own_ms(elapsed_ms) >= SLOW_MS {
+            self.opened.is_slow.set(true);
+        } else if elapsed_ms < SLOW_MS {
+            self.opened.is_slow.set(false);
+        }
+        end
+    }
+
+    /// Makes a call that blocks the instance, and notes how long that was.
+    fn blocking<T>(&self, call: impl FnOnce() -> T) -> T {
+        let begun = now();
+        let end = call();
+        let blocked_ms = now().since(begun).get();
+        let sum_ms = self.opened.blocked_ms.get().saturating_add(blocked_ms);
+        self.opened.blocked_ms.set(sum_ms);
+        if blocked_ms >= SLOW_MS {
+            self.opened.is_slow.set(true);
+        }
         end
     }
 }
@@ -374,7 +412,9 @@ impl Kv for SpinKv {
     }
 
     async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, KvError> {
-        let found = batch::get_many(self.conditional()?, &keys).map_err(error)?;
+        let bucket = self.conditional()?;
+        let found = self.blocking(|| batch::get_many(bucket, &keys));
+        let found = found.map_err(error)?;
         let found = found.into_iter();
         Ok(found
             .filter_map(|(key, value)| Some((key, value?)))
@@ -391,21 +431,26 @@ impl Kv for SpinKv {
     }
 
     async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
-        atomics::increment(self.conditional()?, key, delta).map_err(error)
+        let bucket = self.conditional()?;
+        self.blocking(|| atomics::increment(bucket, key, delta))
+            .map_err(error)
     }
 
     async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
         self.inside.check()?;
-        atomics::Cas::new(self.conditional()?, key).map_err(error)
+        let bucket = self.conditional()?;
+        self.blocking(|| atomics::Cas::new(bucket, key))
+            .map_err(error)
     }
 
     async fn current(&self, cas: &Self::Cas) -> Result<Option<Vec<u8>>, KvError> {
-        cas.current().map_err(error)
+        self.blocking(|| cas.current()).map_err(error)
     }
 
     async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>> {
         self.inside.take();
-        atomics::swap(cas, value).map_err(|failure| match failure {
+        let swapped = self.blocking(|| atomics::swap(cas, value));
+        swapped.map_err(|failure| match failure {
             atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
             atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
         })

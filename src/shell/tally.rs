@@ -46,15 +46,19 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Whether there is so much that it is to be brought to the store; when the instance is about to end, whether there
-    /// is anything.
-    pub(super) const fn is_full(&self, is_ending: bool) -> bool {
-        self.requests.get() >= REQUESTS_MAX || (is_ending && self.has_news.get())
+    /// Whether there is so much that it is to be brought to the store.
+    pub(super) const fn is_full(&self) -> bool {
+        self.requests.get() >= REQUESTS_MAX
     }
 
     /// Whether there is anything worth a write.
     pub(super) const fn has_news(&self) -> bool {
         self.has_news.get()
+    }
+
+    /// Whether anything was counted that is not in the store yet, requests of operators among it.
+    pub(super) fn has_counts(&self) -> bool {
+        self.counts.borrow().iter().next().is_some()
     }
 
     /// What was counted and is not in the store yet.

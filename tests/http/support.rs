@@ -309,7 +309,7 @@ impl Service {
 
     /// Whether the component would bring its counts to the store now.
     pub fn has_to_flush(&self) -> bool {
-        self.app.has_to_flush(false)
+        self.app.has_to_flush()
     }
 
     pub fn flush(&self) {

@@ -221,7 +221,8 @@ mod tests {
             let slot = Slot::of(NOW_MS - overdue_ms, NOW_MS, NOW_S - reached);
             let then_s = NOW_S + late_s;
             let due = Slot::due(then_s * SECOND_MS, then_s - limits::WHEEL_TRAIL_S);
-            prop_assert!(due.contains(&slot), "{:?}", slot);
+            // What is due within this very second may be in the next one's slot, whose time has not come.
+            prop_assert!(slot.time_s > then_s || due.contains(&slot), "{:?}", slot);
         }
 
         #[test]

@@ -217,6 +217,22 @@ fn a_store_that_answers_after_half_a_second_is_slow_and_nothing_else() {
     assert_recovers(&setting, &keys);
 }
 
+/// Sixteen requests of one instance wait for each other's conditional writes. That makes none of their calls slow.
+#[test]
+fn a_crowd_on_a_store_that_is_not_slow_is_not_taken_for_a_slow_store() {
+    let Some(setting) = Setting::start() else {
+        return;
+    };
+    assert_eq!(setting.host.client().task("before", None).status, 201);
+    setting.slow_down(100);
+    let answers = at_once(&setting, &keys("crowd", 32), |client, key| {
+        client.post("/orders", Some(key), r#"{"product_id":42,"quantity":1}"#)
+    });
+    for answer in answers {
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+}
+
 #[test]
 fn a_call_that_takes_longer_than_its_deadline_is_given_up_and_told_so() {
     let Some(setting) = Setting::start() else {
