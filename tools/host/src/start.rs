@@ -9,6 +9,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use reprise_locks::place::Place;
+use reprise_locks::sole;
 use tokio::net::TcpListener;
 
 use crate::app::{self, App};
@@ -16,15 +18,16 @@ use crate::connect;
 use crate::guest::Guest;
 use crate::kv::redis_store::RedisStores;
 use crate::kv::slow_store::SlowStores;
-use crate::kv::sqlite_store::{self, Journal, SqliteStores};
+use crate::kv::sqlite_store::{self, FILE_NAME, Journal, SqliteStores};
 use crate::kv::stats::Stats;
 use crate::kv::{KvContext, Stores};
 use crate::manifest::Manifest;
 use crate::outbound::Outbound;
-use crate::place::Place;
 use crate::server::Host;
-use crate::sole;
 use crate::ticks::Ticks;
+
+/// Where in a state directory the copies of the guests' files are, those of each process apart.
+const PLACES: &str = "processes";
 
 /// What to run, and how.
 #[derive(Clone, Debug)]
@@ -84,7 +87,7 @@ impl Bound {
         let state_dir = options.state_dir.unwrap_or_else(|| directory.join(".spin"));
         std::fs::create_dir_all(&state_dir)
             .with_context(|| format!("cannot create {}", state_dir.display()))?;
-        let place = Place::take(&state_dir)?;
+        let place = Place::take(&state_dir.join(PLACES))?;
         let environment = |name: &str| std::env::var(name).ok();
         let app = App::settle(
             &manifest,
@@ -106,7 +109,9 @@ impl Bound {
         let engine = engine(&cache_dir, options.perf_map)?;
         // A claim comes before anything is done with the file.
         let is_file = options.redis.is_none();
-        let claim = is_file.then(|| sole::claim_or_warn(&state_dir)).flatten();
+        let claim = is_file
+            .then(|| sole::claim_or_warn(&state_dir.join(FILE_NAME)))
+            .flatten();
         let mut stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
         if let Some(file) = &options.store_delay {
             stores = Arc::new(SlowStores::new(stores, file));

@@ -6,7 +6,6 @@
 
 mod acts;
 mod application;
-mod folder;
 mod gate;
 mod host;
 mod options;

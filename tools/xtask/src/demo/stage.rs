@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use reprise_locks::place::Place;
 
 use super::application;
-use super::folder::Folder;
 use super::gate::{Gate, Passage};
 use super::host::Host;
 use super::post::{self, PATIENCE, Post};
@@ -39,8 +39,8 @@ pub(crate) struct Stage {
     pub(crate) events: Gate,
     host: Host,
     launch: Launch,
-    // Last, since what is in it is in use before.
-    folder: Folder,
+    // Last, since what is in it is in use before. Ctrl-C leaves it, and the next demo removes it.
+    place: Place,
 }
 
 /// What the payment API has counted for a reference.
@@ -58,16 +58,17 @@ impl Stage {
         mut screen: Screen,
         token: Token,
     ) -> Result<Self> {
-        let folder = Folder::create(&workspace.target.join("demo"))?;
+        let place = Place::take(&workspace.target.join("demo"))?;
+        let folder = place.files();
         let (payments, events) = (Gate::build()?, Gate::build()?);
         let launch = Launch {
             program,
             arguments: vec![
                 format!(
                     "--from={}",
-                    application::write(workspace, folder.path())?.display()
+                    application::write(workspace, folder)?.display()
                 ),
-                format!("--state-dir={}", folder.path().join("state").display()),
+                format!("--state-dir={}", folder.join("state").display()),
                 format!(
                     "--cache-dir={}",
                     workspace.target.join("wasmtime-cache").display()
@@ -77,7 +78,7 @@ impl Stage {
                 format!("--variable=events_host={}", events.url()),
             ],
             token,
-            log: folder.path().join("host.log"),
+            log: folder.join("host.log"),
         };
         let host = launch.start(workspace, "127.0.0.1:0", &mut screen)?;
         for gate in [&payments, &events] {
@@ -90,7 +91,7 @@ impl Stage {
             events,
             host,
             launch,
-            folder,
+            place,
         })
     }
 
@@ -106,7 +107,7 @@ impl Stage {
 
     /// The folder that goes with the demo.
     pub(crate) fn folder(&self) -> std::path::Display<'_> {
-        self.folder.path().display()
+        self.place.files().display()
     }
 
     /// Ends the host in the middle of whatever it does.

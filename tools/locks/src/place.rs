@@ -1,4 +1,4 @@
-//! A process's own place in the state directory: the copies of its guests' files.
+//! A process's own place below a folder: for the copies of a host's guests' files, or for all that a demo leaves.
 //!
 //! A state directory can have several processes, on Redis for instance, and what the guests of one read must not change
 //! when another one starts. So each takes the first place whose lock is free, and keeps the lock. A lock belongs to an open
@@ -9,12 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
-
-/// The folder of all places in a state directory.
-const PLACES: &str = "processes";
-
-/// More processes than one state directory will ever have.
+/// More processes than one folder will ever have.
 const PLACES_MAX: u32 = 256;
 
 /// A place. Its files are removed with this value.
@@ -26,9 +21,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Takes a free place in this state directory, with nothing in it, and empties all others that are free.
-    pub fn take(state_directory: &Path) -> Result<Self> {
-        let places = state_directory.join(PLACES);
+    /// Takes a free place below this folder, with nothing in it, and empties all others that are free.
+    pub fn take(places: &Path) -> io::Result<Self> {
         let mut taken = None;
         for number in 0..PLACES_MAX {
             let place = places.join(number.to_string());
@@ -36,13 +30,17 @@ impl Place {
             if taken.is_some() && !place.exists() {
                 break;
             }
-            let found = Self::at(&place).with_context(|| place.display().to_string())?;
+            let named = |error| {
+                io::Error::new(
+                    io::Error::kind(&error),
+                    format!("{}: {error}", place.display()),
+                )
+            };
+            let found = Self::at(&place).map_err(named)?;
             taken = taken.or(found);
         }
-        match taken {
-            Some(place) => Ok(place),
-            None => bail!("{PLACES_MAX} processes use {}", state_directory.display()),
-        }
+        let problem = || format!("{PLACES_MAX} processes use {}", places.display());
+        taken.ok_or_else(|| io::Error::other(problem()))
     }
 
     /// Takes this place, if nobody has it.
@@ -82,10 +80,31 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::env;
+
+    /// A folder of a test's own, which is gone with it.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let name = format!("reprise-locks-{test}-{}", std::process::id());
+            Self(env::temp_dir().join(name))
+        }
+
+        fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
 
     #[test]
     fn each_process_has_a_place_and_the_next_start_empties_those_that_are_left() {
-        let state = tempfile::tempdir().unwrap();
+        let state = Folder::new("place");
         let [one, two] = [(); 2].map(|()| Place::take(state.path()).unwrap());
         assert_ne!(one.files(), two.files());
         let [left, kept] = [one.files(), two.files()].map(|files| files.join("copy"));
@@ -105,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_place_behind_the_one_that_is_taken_is_emptied_too() {
-        let state = tempfile::tempdir().unwrap();
+        let state = Folder::new("behind");
         let [one, two] = [(); 2].map(|()| Place::take(state.path()).unwrap());
         let left = two.files().join("copy");
         fs::write(&left, "copy").unwrap();
