@@ -3,20 +3,22 @@
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
+mod door;
+mod wire;
+
 use super::app::{App, Setup, Undelivered, World};
-use super::door::Inside;
 use super::log::refused;
 use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
-use super::wire::{self, Collected, Incoming};
 use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
 use bindings::wasi::keyvalue::{atomics, batch, store};
+use door::Inside;
 use futures::future::{Either, select};
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
@@ -32,6 +34,7 @@ use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
+use wire::{Collected, Incoming};
 
 /// The bindings that `wit/` asks for beyond those of the SDK.
 mod bindings {
