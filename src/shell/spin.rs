@@ -1,4 +1,7 @@
-//! The component: Spin's trigger, clock, randomness, variables and store, each touched in one place.
+//! The component: Spin's trigger, clock, randomness and variables, each touched in one place.
+//!
+//! The rest of what knows Spin is in a file each: the instance's [`door`], HTTP as it comes and goes ([`wire`]), the
+//! [`store`], and the [`calls`] of other services.
 //!
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
@@ -34,7 +37,7 @@ use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
-use store::{Opened, SpinKv};
+use store::SpinKv;
 use wire::{Collected, Incoming};
 
 /// Where the manifest mounts the configuration.
@@ -46,7 +49,6 @@ const CONSOLE: &str = "/console";
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
-    static OPENED: Rc<Opened> = Rc::default();
     /// What is to be written to the log.
     static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -138,10 +140,7 @@ fn invocation_now() -> Invocation {
 
 fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
     World {
-        kv: SpinKv {
-            opened: OPENED.with(Rc::clone),
-            inside,
-        },
+        kv: SpinKv::new(inside),
         outgoing: SpinOutgoing,
         clock: now,
         log,

@@ -31,6 +31,10 @@ mod bindings {
 /// The label of the store in the manifest.
 const STORE: &str = "default";
 
+thread_local! {
+    static OPENED: Rc<Opened> = Rc::default();
+}
+
 /// Spin's key-value store, by the two interfaces that reach it, each opened on first use.
 ///
 /// Plain calls go through Spin's own interface: it is asynchronous, so they leave the instance free for its other
@@ -40,13 +44,13 @@ const STORE: &str = "default";
 /// Before a value is written the request has its share of the instance's conditional writes. A counter is added to only
 /// where a conditional write follows, and what is deleted is of no use any more.
 pub(super) struct SpinKv {
-    pub(super) opened: Rc<Opened>,
-    pub(super) inside: Rc<Inside>,
+    opened: Rc<Opened>,
+    inside: Rc<Inside>,
 }
 
 /// The store as it is open for all requests of the instance: opening it is a call like any other.
 #[derive(Default)]
-pub(super) struct Opened {
+struct Opened {
     plain: OnceCell<key_value::Store>,
     conditional: OnceCell<store::Bucket>,
     /// Whether the latest calls took long.
@@ -64,6 +68,14 @@ const CALL_DEADLINE: Duration = Duration::from_secs(6);
 const SLOW_MS: u64 = 2_500;
 
 impl SpinKv {
+    /// The store of this instance, for a request inside.
+    pub(super) fn new(inside: Rc<Inside>) -> Self {
+        Self {
+            opened: OPENED.with(Rc::clone),
+            inside,
+        }
+    }
+
     async fn plain(&self) -> Result<&key_value::Store, KvError> {
         let plain = &self.opened.plain;
         if plain.get().is_none() {
