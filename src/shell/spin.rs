@@ -46,6 +46,7 @@ const CONFIG: &str = "/reprise.toml";
 const OPENAPI: &str = "/openapi.yaml";
 /// Where the manifest mounts the operators' page.
 const CONSOLE: &str = "/console";
+
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
@@ -78,13 +79,12 @@ async fn handle(
     let app = app().await;
     let admission = app.admit(head);
     let body = match admission.body_bytes_max() {
-        // Most requests that take no body have none, and then nothing has to be waited for.
-        None if !head.headers.contains_key(CONTENT_LENGTH) && head.method.is_safe() => {
-            RequestBody::Whole(Vec::new())
-        }
         Some(bytes_max) => read(Incoming::of_request(request), bytes_max).await,
         None => {
-            pass_over(Incoming::of_request(request)).await;
+            // Most requests that take no body have none, and then nothing has to be waited for.
+            if head.headers.contains_key(CONTENT_LENGTH) || !head.method.is_safe() {
+                pass_over(Incoming::of_request(request)).await;
+            }
             RequestBody::Whole(Vec::new())
         }
     };
@@ -155,7 +155,8 @@ fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
 fn log(line: &str) {
     let is_first = LINES.with_borrow_mut(|lines| {
         let is_first = lines.is_empty();
-        lines.extend([line.as_bytes(), b"\n"].concat());
+        lines.extend_from_slice(line.as_bytes());
+        lines.push(b'\n');
         is_first
     });
     if is_first {
