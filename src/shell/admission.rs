@@ -301,46 +301,21 @@ impl<'a> Asked<'a> {
 
     /// The operation that the request is for, where it is for one.
     pub(super) const fn operation(&self) -> Option<&'a Operation> {
-        match self {
-            Self::Submit(submit) => Some(submit.operation),
-            Self::Health
-            | Self::OpenApi
-            | Self::Console(_)
-            | Self::Options { .. }
-            | Self::Show(_)
-            | Self::Cancel(_)
-            | Self::Receive(_)
-            | Self::Projection(_)
-            | Self::DeadLetters(_)
-            | Self::Overview(_)
-            | Self::DeadLetter(..)
-            | Self::Sinks
-            | Self::EnableSink(_)
-            | Self::Metrics
-            | Self::Tick => None,
+        if let Self::Submit(submit) = self {
+            Some(submit.operation)
+        } else {
+            None
         }
     }
 
     /// The methods of the route, when the request is a browser's question for them.
     pub(super) fn preflight(&self, headers: &HeaderMap) -> Option<&str> {
-        match self {
-            Self::Options { allow } if cors::is_preflight(headers) => Some(allow),
-            Self::Options { .. }
-            | Self::Health
-            | Self::OpenApi
-            | Self::Console(_)
-            | Self::Submit(_)
-            | Self::Show(_)
-            | Self::Cancel(_)
-            | Self::Receive(_)
-            | Self::Projection(_)
-            | Self::DeadLetters(_)
-            | Self::Overview(_)
-            | Self::DeadLetter(..)
-            | Self::Sinks
-            | Self::EnableSink(_)
-            | Self::Metrics
-            | Self::Tick => None,
+        if let Self::Options { allow } = self
+            && cors::is_preflight(headers)
+        {
+            Some(allow)
+        } else {
+            None
         }
     }
 }

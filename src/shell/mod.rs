@@ -1,7 +1,7 @@
 //! The shell: requests in, replies out.
 //!
 //! [`app::App`] answers one request over any key-value store, and is tested natively. What is left for the component
-//! is in `spin` and `door`: it reads the clock and draws a seed once per request, opens the store, and calls the app.
+//! is in `spin`: it reads the clock and draws a seed once per request, opens the store, and calls the app.
 //!
 //! This layer checks everything that comes from a client before anything below sees it, and computes the identity of
 //! an operation once. It never decides what happens to an operation: it asks the machine.
@@ -11,8 +11,6 @@ pub mod app;
 mod console;
 mod cors;
 mod dead_letters;
-#[cfg(target_family = "wasm")]
-mod door;
 mod forward;
 pub mod idempotency_key;
 mod inbox;
@@ -41,5 +39,3 @@ mod worker;
 mod openapi;
 #[cfg(target_family = "wasm")]
 mod spin;
-#[cfg(target_family = "wasm")]
-mod wire;

@@ -1,51 +1,44 @@
-//! The component: Spin's trigger, clock, randomness, variables and store, each touched in one place.
+//! The component: Spin's trigger, clock, randomness and variables, each touched in one place.
+//!
+//! The rest of what knows Spin is in a file each: the instance's [`door`], HTTP as it comes and goes ([`wire`]), the
+//! [`store`], and the [`calls`] of other services.
 //!
 //! An instance serves many requests, several at a time, and ends without notice. What it keeps in [`APP`] is only what
 //! the next instance would find again.
 
+mod calls;
+mod door;
+mod store;
+mod wire;
+
 use super::app::{App, Setup, Undelivered, World};
-use super::door::Inside;
 use super::log::refused;
-use super::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
-use super::wire::{self, Collected, Incoming};
 use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
-use crate::driver::kv::{Kv, KvError, SwapError};
 use crate::machine::{LimitError, Timestamp};
 use crate::sorted::Sorted;
-use bindings::wasi::keyvalue::{atomics, batch, store};
+use calls::SpinOutgoing;
+use door::Inside;
 use futures::future::{Either, select};
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use spin_sdk::time::sleep;
+use spin_sdk::variables;
 use spin_sdk::wasip3::clocks::system_clock;
 use spin_sdk::wasip3::exports::http::handler::Guest;
 use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::{spawn, yield_async};
-use spin_sdk::{key_value, variables};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
-
-/// The bindings that `wit/` asks for beyond those of the SDK.
-mod bindings {
-    #![allow(
-        clippy::all,
-        clippy::pedantic,
-        reason = "the code is generated; which lints it meets depends on the generator"
-    )]
-    wit_bindgen::generate!({
-        path: "wit",
-        world: "bindings",
-        generate_all,
-    });
-}
+use store::SpinKv;
+use wire::{Collected, Incoming};
 
 /// Where the manifest mounts the configuration.
 const CONFIG: &str = "/reprise.toml";
@@ -53,13 +46,10 @@ const CONFIG: &str = "/reprise.toml";
 const OPENAPI: &str = "/openapi.yaml";
 /// Where the manifest mounts the operators' page.
 const CONSOLE: &str = "/console";
-/// The label of the store in the manifest.
-const STORE: &str = "default";
 
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
-    static OPENED: Rc<Opened> = Rc::default();
     /// What is to be written to the log.
     static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -89,13 +79,12 @@ async fn handle(
     let app = app().await;
     let admission = app.admit(head);
     let body = match admission.body_bytes_max() {
-        // Most requests that take no body have none, and then nothing has to be waited for.
-        None if !head.headers.contains_key(CONTENT_LENGTH) && head.method.is_safe() => {
-            RequestBody::Whole(Vec::new())
-        }
         Some(bytes_max) => read(Incoming::of_request(request), bytes_max).await,
         None => {
-            pass_over(Incoming::of_request(request)).await;
+            // Most requests that take no body have none, and then nothing has to be waited for.
+            if head.headers.contains_key(CONTENT_LENGTH) || !head.method.is_safe() {
+                pass_over(Incoming::of_request(request)).await;
+            }
             RequestBody::Whole(Vec::new())
         }
     };
@@ -151,10 +140,7 @@ fn invocation_now() -> Invocation {
 
 fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
     World {
-        kv: SpinKv {
-            opened: OPENED.with(Rc::clone),
-            inside,
-        },
+        kv: SpinKv::new(inside),
         outgoing: SpinOutgoing,
         clock: now,
         log,
@@ -169,7 +155,8 @@ fn world(inside: Rc<Inside>) -> World<SpinKv, SpinOutgoing> {
 fn log(line: &str) {
     let is_first = LINES.with_borrow_mut(|lines| {
         let is_first = lines.is_empty();
-        lines.extend([line.as_bytes(), b"\n"].concat());
+        lines.extend_from_slice(line.as_bytes());
+        lines.push(b'\n');
         is_first
     });
     if is_first {
@@ -287,270 +274,4 @@ fn entropy() -> Entropy {
             .try_into()
             .expect("as many bytes come as were asked for"),
     )
-}
-
-/// Spin's key-value store, by the two interfaces that reach it, each opened on first use.
-///
-/// Plain calls go through Spin's own interface: it is asynchronous, so they leave the instance free for its other
-/// requests, and can be given up. The conditional write exists in `wasi:keyvalue` alone, whose calls block. Every
-/// request reads before it writes, so a store that does not answer is met by a call that can be given up.
-///
-/// Before a value is written the request has its share of the instance's conditional writes. A counter is added to only
-/// where a conditional write follows, and what is deleted is of no use any more.
-struct SpinKv {
-    opened: Rc<Opened>,
-    inside: Rc<Inside>,
-}
-
-/// The store as it is open for all requests of the instance: opening it is a call like any other.
-#[derive(Default)]
-struct Opened {
-    plain: OnceCell<key_value::Store>,
-    conditional: OnceCell<store::Bucket>,
-    /// Whether the latest calls took long.
-    is_slow: Cell<bool>,
-    /// For how long the instance has stood still in calls that block it, in milliseconds.
-    blocked_ms: Cell<u64>,
-}
-
-/// How long a store may take for one call. SQLite gives up on a lock after 5 s, which is then its own answer; Spin's
-/// Redis driver tries to connect again for minutes, which is longer than any client waits.
-const CALL_DEADLINE: Duration = Duration::from_secs(6);
-
-/// From when on a call says that the store is too slow to begin anything: a new operation takes five calls more,
-/// and one that is forwarded ten, which is as long as a client waits.
-const SLOW_MS: u64 = 2_500;
-
-impl SpinKv {
-    async fn plain(&self) -> Result<&key_value::Store, KvError> {
-        let plain = &self.opened.plain;
-        if plain.get().is_none() {
-            let opened = self.in_time(key_value::Store::open(STORE)).await?;
-            // Should another request have been faster, its handle stays: it is as good.
-            let _ = plain.set(opened);
-        }
-        Ok(plain.get().expect("it was just set"))
-    }
-
-    fn conditional(&self) -> Result<&store::Bucket, KvError> {
-        let conditional = &self.opened.conditional;
-        if conditional.get().is_none() {
-            let _ = conditional.set(store::open(STORE).map_err(error)?);
-        }
-        Ok(conditional.get().expect("it was just set"))
-    }
-
-    /// Waits for a call, but not for ever, and notes how long that was. A write that is given up may still happen.
-    ///
-    /// While the call is under way the instance may stand still for other requests, in calls of theirs that block it.
-    /// That is not the store's time for this call, or may not be: it makes no call slow, and none late.
-    async fn in_time<T>(
-        &self,
-        call: impl Future<Output = Result<T, key_value::Error>>,
-    ) -> Result<T, KvError> {
-        let begun = now();
-        let blocked_ms = self.opened.blocked_ms.get();
-        let own_ms = |elapsed_ms: u64| {
-            let blocked_ms = self.opened.blocked_ms.get() - blocked_ms;
-            elapsed_ms.saturating_sub(blocked_ms)
-        };
-        let mut call = pin!(call);
-        let mut left = CALL_DEADLINE;
-        let end = loop {
-            match select(call.as_mut(), pin!(sleep(left))).await {
-                Either::Left((end, _)) => {
-                    break end.map_err(|failure| KvError(failure.to_string()));
-                }
-                Either::Right(((), _)) => {}
-            }
-            let own = Duration::from_millis(own_ms(now().since(begun).get()));
-            // The clock and the timer may differ by what is too short to wait for.
-            left = CALL_DEADLINE.saturating_sub(own);
-            if left < Duration::from_millis(10) {
-                break Err(KvError(format!(
-                    "the store did not answer within {} s",
-                    CALL_DEADLINE.as_secs()
-                )));
-            }
-        };
-        let elapsed_ms = now().since(begun).get();
-        if own_ms(elapsed_ms) >= SLOW_MS {
-            self.opened.is_slow.set(true);
-        } else if elapsed_ms < SLOW_MS {
-            self.opened.is_slow.set(false);
-        }
-        end
-    }
-
-    /// Makes a call that blocks the instance, and notes how long that was.
-    fn blocking<T>(&self, call: impl FnOnce() -> T) -> T {
-        let begun = now();
-        let end = call();
-        let blocked_ms = now().since(begun).get();
-        let sum_ms = self.opened.blocked_ms.get().saturating_add(blocked_ms);
-        self.opened.blocked_ms.set(sum_ms);
-        if blocked_ms >= SLOW_MS {
-            self.opened.is_slow.set(true);
-        }
-        end
-    }
-}
-
-fn error(error: store::Error) -> KvError {
-    KvError(match error {
-        store::Error::NoSuchStore => format!("the store \"{STORE}\" is not set up"),
-        store::Error::AccessDenied => format!("the manifest does not grant the store \"{STORE}\""),
-        store::Error::Other(message) => message,
-    })
-}
-
-impl Kv for SpinKv {
-    type Cas = atomics::Cas;
-
-    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, KvError> {
-        self.in_time(self.plain().await?.get(key)).await
-    }
-
-    async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Vec<u8>)>, KvError> {
-        let bucket = self.conditional()?;
-        let found = self.blocking(|| batch::get_many(bucket, &keys));
-        let found = found.map_err(error)?;
-        let found = found.into_iter();
-        Ok(found
-            .filter_map(|(key, value)| Some((key, value?)))
-            .collect())
-    }
-
-    async fn set(&self, key: &str, value: &[u8]) -> Result<(), KvError> {
-        self.inside.check()?;
-        self.in_time(self.plain().await?.set(key, value)).await
-    }
-
-    async fn delete(&self, key: &str) -> Result<(), KvError> {
-        self.in_time(self.plain().await?.delete(key)).await
-    }
-
-    async fn increment(&self, key: &str, delta: i64) -> Result<i64, KvError> {
-        let bucket = self.conditional()?;
-        self.blocking(|| atomics::increment(bucket, key, delta))
-            .map_err(error)
-    }
-
-    async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
-        self.inside.check()?;
-        let bucket = self.conditional()?;
-        self.blocking(|| atomics::Cas::new(bucket, key))
-            .map_err(error)
-    }
-
-    async fn current(&self, cas: &Self::Cas) -> Result<Option<Vec<u8>>, KvError> {
-        self.blocking(|| cas.current()).map_err(error)
-    }
-
-    async fn swap(&self, cas: Self::Cas, value: &[u8]) -> Result<(), SwapError<Self::Cas>> {
-        self.inside.take();
-        let swapped = self.blocking(|| atomics::swap(cas, value));
-        swapped.map_err(|failure| match failure {
-            atomics::CasError::StoreError(failure) => SwapError::Store(error(failure)),
-            atomics::CasError::CasFailed(fresh) => SwapError::CasFailed(fresh),
-        })
-    }
-
-    fn check_pace(&self) -> Result<(), KvError> {
-        if self.opened.is_slow.get() {
-            return Err(KvError(
-                "the store is too slow to begin anything".to_owned(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn reserve(&self, swaps: u32) -> bool {
-        self.inside.reserve(swaps)
-    }
-}
-
-/// Calls other services by Spin's outgoing HTTP, which follows no redirect and repeats nothing.
-struct SpinOutgoing;
-
-impl Outgoing for SpinOutgoing {
-    async fn call(&self, request: http::Request<Vec<u8>>, limits: CallLimits) -> Called {
-        let left = limits.until.since(now());
-        let called = call_whole(request, limits.response_bytes_max);
-        let end = match select(pin!(called), pin!(sleep(Duration::from_millis(left.get())))).await {
-            Either::Left((end, _)) => end,
-            Either::Right(((), _)) => Err(CallError::TimedOut),
-        };
-        Called {
-            end,
-            ended_at: now(),
-        }
-    }
-}
-
-/// Makes a call and reads the response, unless it is too large or its head is enough.
-async fn call_whole(
-    request: http::Request<Vec<u8>>,
-    bytes_max: Option<usize>,
-) -> Result<Answered, CallError> {
-    let sent = wire::send(request).await;
-    let (status, headers, body) = sent.map_err(|error| call_error(&error))?;
-    let length = Answered::announced_bytes(status, &headers);
-    let too_large = |read: usize| AnsweredBody::TooLarge {
-        length_bytes: length.unwrap_or_default().max(read as u64),
-    };
-    let answered = |body| Answered {
-        status,
-        headers,
-        body,
-    };
-    let Some(bytes_max) = bytes_max else {
-        // The other side may be about to do something after its answer.
-        spawn(pass_over(body));
-        return Ok(answered(too_large(0)));
-    };
-    if length.is_some_and(|length| length > bytes_max as u64) {
-        // What will not be kept is not waited for.
-        return Ok(answered(too_large(0)));
-    }
-    let collected = body.collect(bytes_max).await;
-    let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
-        Collected::Whole(bytes) => bytes,
-        Collected::TooLarge { read, .. } => return Ok(answered(too_large(read))),
-    };
-    if length.is_some_and(|length| length != bytes.len() as u64) {
-        return Err(CallError::BrokenOff(format!(
-            "the response broke off after {} bytes",
-            bytes.len()
-        )));
-    }
-    Ok(answered(AnsweredBody::Whole(bytes)))
-}
-
-/// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
-fn call_error(error: &ErrorCode) -> CallError {
-    let detail = match error {
-        ErrorCode::HttpRequestDenied => {
-            "the manifest's allowed_outbound_hosts do not name this host".to_owned()
-        }
-        _ => error.to_string(),
-    };
-    match error {
-        ErrorCode::DnsTimeout
-        | ErrorCode::DnsError(_)
-        | ErrorCode::DestinationNotFound
-        | ErrorCode::DestinationUnavailable
-        | ErrorCode::DestinationIpProhibited
-        | ErrorCode::DestinationIpUnroutable
-        | ErrorCode::ConnectionRefused
-        | ErrorCode::ConnectionTimeout
-        | ErrorCode::ConnectionLimitReached
-        | ErrorCode::TlsProtocolError
-        | ErrorCode::TlsCertificateError
-        | ErrorCode::TlsAlertReceived(_)
-        | ErrorCode::HttpRequestDenied
-        | ErrorCode::HttpRequestUriInvalid
-        | ErrorCode::HttpRequestMethodInvalid => CallError::Unreachable(detail),
-        _ => CallError::BrokenOff(detail),
-    }
 }

@@ -4,9 +4,11 @@
 #![expect(
     unreachable_pub,
     dead_code,
-    reason = "the model of the stores is shared with other tests, and this one uses a part"
+    reason = "the app and the model of the stores are shared with other tests, and this one uses a part"
 )]
 
+#[path = "../app/mod.rs"]
+mod app;
 #[path = "../model/mod.rs"]
 mod model;
 

@@ -9,6 +9,8 @@
     reason = "what one module of a test offers to another is public in the sense of the test, and this one uses a part"
 )]
 
+#[path = "../app/mod.rs"]
+mod app;
 #[path = "../model/mod.rs"]
 mod model;
 

@@ -1,22 +1,16 @@
-//! A service in a test: its configuration, its store, its clock, and an upstream that does as it is told.
+//! A service in a test: its configuration, its store, its log, and an upstream that does as it is told.
 
-use crate::model::{Client, Fault, Model, Rules, World, run};
-use http::request::Parts;
+use crate::app::{Running, head, keyed, now};
+pub use crate::app::{Seen, pass};
+use crate::model::{Client, Fault, Model, Rules, World};
 use http::{HeaderMap, Request, StatusCode};
 use reprise::config::{Config, Draft};
-use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
-use reprise::machine::Timestamp;
-use reprise::shell::app::{App, Setup, Undelivered, World as Reach};
+use reprise::shell::app::Undelivered;
 use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
-use reprise::shell::reply::Reply;
-use reprise::shell::request::{Invocation, RequestBody};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// When every test begins, in milliseconds since the Unix epoch.
-pub const START_MS: u64 = 1_800_000_000_000;
 
 /// The configuration at the root of the repository.
 pub const REFERENCE: &str = include_str!("../../reprise.toml");
@@ -24,13 +18,8 @@ pub const JSON: (&str, &str) = ("content-type", "application/json");
 pub const KEY: (&str, &str) = ("idempotency-key", "k");
 
 thread_local! {
-    // The app takes its clock as a function. Each test has a thread of its own.
-    static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
+    // The app takes its log as a function. Each test has a thread of its own.
     static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-fn now() -> Timestamp {
-    Timestamp::from_unix_ms(NOW_MS.get())
 }
 
 fn log(line: &str) {
@@ -40,11 +29,6 @@ fn log(line: &str) {
 /// What was written to the log since this was last asked.
 pub fn logged() -> Vec<String> {
     LOG.take()
-}
-
-/// Lets time pass.
-pub fn pass(ms: u64) {
-    NOW_MS.set(NOW_MS.get() + ms);
 }
 
 /// What an upstream answers to a call, told how many came before.
@@ -200,10 +184,8 @@ impl Kv for Store {
 
 /// A running service.
 pub struct Service {
-    app: App,
-    kv: Store,
+    running: Running<Store, Upstream>,
     pub upstream: Upstream,
-    requests: Cell<u64>,
     undelivered: Cell<Option<Undelivered>>,
 }
 
@@ -218,40 +200,31 @@ impl Service {
             writes: Rc::default(),
             quick_writes: Rc::default(),
         };
-        Self::over(kv, config, upstream)
+        Self::of(Running::new(settled(config), kv, upstream, log))
     }
 
     /// The service after a restart with another configuration.
     pub fn restarted(&self, config: &str) -> Rc<Self> {
-        let next = Self::over(self.kv.clone(), config, self.upstream.clone());
-        next.requests.set(self.requests.get());
-        next
+        Self::of(self.running.restarted(settled(config)))
     }
 
-    fn over(kv: Store, config: &str, upstream: Upstream) -> Rc<Self> {
-        let setup = Setup {
-            config: settled(config),
-            openapi: "openapi: 3.1.0\n".to_owned(),
-            page: |name| Ok(format!("the file {name}")),
-        };
+    fn of(running: Running<Store, Upstream>) -> Rc<Self> {
         Rc::new(Self {
-            app: App::new(Ok(setup)),
-            kv,
-            upstream,
-            requests: Cell::new(0),
+            upstream: running.outgoing.clone(),
+            running,
             undelivered: Cell::new(None),
         })
     }
 
     /// Has the next conditional write take this long.
     pub fn stall(&self, ms: u64) {
-        self.kv.stall_ms.set(ms);
+        self.running.kv.stall_ms.set(ms);
     }
 
     /// Has the store be too slow to begin anything, after this many writes; or not any more.
     pub fn slow_down(&self, writes: Option<u32>) {
-        let writes = writes.map(|writes| self.kv.writes.get() + writes);
-        self.kv.quick_writes.set(writes);
+        let writes = writes.map(|writes| self.running.kv.writes.get() + writes);
+        self.running.kv.quick_writes.set(writes);
     }
 
     /// Has the store fail once, after this many calls that it answers; with its effect or without.
@@ -261,84 +234,46 @@ impl Service {
         } else {
             Fault::Before
         };
-        self.kv.fault.set(Some((before, fault)));
+        self.running.kv.fault.set(Some((before, fault)));
     }
 
     /// Has the store answer again. Whether it has not failed yet.
     pub fn heal(&self) -> bool {
-        self.kv.fault.take().is_some()
-    }
-
-    /// Answers a request as the component does.
-    pub fn answer(&self, head: &Parts, body: &[u8]) -> Reply {
-        let admission = self.app.admit(head);
-        let body = match admission.body_bytes_max() {
-            Some(max) if body.len() > max => RequestBody::TooLarge,
-            Some(_) | None => RequestBody::Whole(body.to_vec()),
-        };
-        let (reach, invocation) = self.reach();
-        let mut reply = run(self.app.answer(admission, head, &body, reach, invocation));
-        self.undelivered.set(reply.extensions_mut().remove());
-        reply
-    }
-
-    fn reach(&self) -> (Reach<Store, Upstream>, Invocation) {
-        self.requests.set(self.requests.get() + 1);
-        let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&self.requests.get().to_le_bytes());
-        let invocation = Invocation {
-            now: now(),
-            entropy: Entropy::from_seed(seed),
-        };
-        let reach = Reach {
-            kv: self.kv.clone(),
-            outgoing: self.upstream.clone(),
-            clock: now,
-            log,
-        };
-        (reach, invocation)
+        self.running.kv.fault.take().is_some()
     }
 
     /// Does what the component does once the last answer has left: delivers its events.
     pub fn deliver(&self) {
         if let Some(undelivered) = self.undelivered.take() {
-            let (reach, invocation) = self.reach();
-            run(self.app.deliver(undelivered, reach, invocation));
+            self.running.deliver(undelivered);
         }
     }
 
     /// Whether the component would bring its counts to the store now.
     pub fn has_to_flush(&self) -> bool {
-        self.app.has_to_flush()
+        self.running.has_to_flush()
     }
 
     pub fn flush(&self) {
-        let (reach, invocation) = self.reach();
-        run(self.app.flush(reach, invocation));
+        self.running.flush();
     }
 
     /// The store's writes until now, of all services over it.
     pub fn writes(&self) -> u32 {
-        self.kv.writes.get()
+        self.running.kv.writes.get()
     }
 
     /// Sends a request.
     pub fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Seen {
-        let mut request = Request::builder().method(method).uri(target);
-        for (name, value) in headers {
-            request = request.header(*name, value.as_bytes());
-        }
-        let (head, ()) = request.body(()).expect("a sound request").into_parts();
-        Seen::of(self.answer(&head, body))
+        let head = head(method, target, headers);
+        let (seen, undelivered) = self.running.answer(&head, body);
+        self.undelivered.set(undelivered);
+        seen
     }
 
     /// Sends JSON under a key.
     pub fn post(&self, target: &str, key: &str, body: &str) -> Seen {
-        let headers = [
-            ("idempotency-key", key),
-            ("content-type", "application/json"),
-        ];
-        self.send("POST", target, &headers, body.as_bytes())
+        self.send("POST", target, &keyed(key), body.as_bytes())
     }
 
     pub fn get(&self, target: &str) -> Seen {
@@ -371,52 +306,4 @@ fn settled(text: &str) -> Config {
     draft
         .settle(|name| variables.get(name).map(|value| (*value).to_owned()))
         .unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// A reply as a client sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub body: Vec<u8>,
-}
-
-impl Seen {
-    fn of(reply: Reply) -> Self {
-        let (head, body) = reply.into_parts();
-        Self {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body: body.0,
-        }
-    }
-
-    /// The value of the only header line of this name.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.headers.get_all(name).iter();
-        let line = lines.next();
-        assert!(lines.next().is_none(), "{name} comes twice: {self:?}");
-        line.map(|line| str::from_utf8(line.as_bytes()).expect("UTF-8"))
-    }
-
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
-    }
-
-    /// The type of the problem document in the body, without its common start; `None` when the reply is no problem.
-    pub fn problem(&self) -> Option<String> {
-        if self.header("content-type") != Some("application/problem+json") {
-            return None;
-        }
-        let document = self.json();
-        assert_eq!(document["status"], self.status, "{document}");
-        let members = ["type", "title", "status", "detail", "retryable"];
-        assert!(
-            members.iter().all(|member| !document[member].is_null()),
-            "{document}"
-        );
-        let kind = document["type"].as_str().expect("a type is a string");
-        Some(kind.trim_start_matches("urn:reprise:problem:").to_owned())
-    }
 }

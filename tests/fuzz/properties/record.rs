@@ -6,7 +6,8 @@ use reprise::machine::{
     ResultBody, Seed, Timestamp, decide, limits, stored,
 };
 
-use super::service::{START_MS, with_config};
+use super::service::with_config;
+use crate::app::START_MS;
 
 pub(super) fn check(data: &[u8]) {
     let Ok(record) = stored::decode(data) else {

@@ -7,7 +7,8 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 use reprise::config::HeaderList;
 
-use super::service::{Data, LEDGER, Seen, Service, TOKEN, in_use, with_config};
+use super::service::{Data, LEDGER, Service, TOKEN, in_use, with_config};
+use crate::app::Seen;
 
 thread_local! {
     static PREPARED: RefCell<Option<Data>> = const { RefCell::new(None) };

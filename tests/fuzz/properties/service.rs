@@ -1,23 +1,18 @@
 //! A service that is given whatever an input says: the whole app over a model of the store, with an upstream and a
 //! receiver that do as their bodies ask. What holds for every answer of it is checked with every answer.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use reprise::config::{Config, Draft};
-use reprise::driver::entropy::Entropy;
-use reprise::machine::Timestamp;
-use reprise::shell::app::{App, Setup, World as Reach};
 use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
-use reprise::shell::request::{Invocation, RequestBody};
 
-use crate::model::{Client, Model, Rules, World, run};
+use crate::app::{Running, Seen, begin_again, head, keyed, now, pass};
+use crate::model::{Client, Model, Rules, World};
 
-/// When every input begins, in milliseconds since the Unix epoch.
-pub(super) const START_MS: u64 = 1_800_000_000_000;
 pub(super) const TOKEN: &str = "operators-secret";
 pub(super) const WEBHOOK_SECRET: &str = "whsec_cmVwcmlzZS1kZXZlbG9wbWVudC1vbmx5LXNlY3JldCEh";
 
@@ -50,13 +45,7 @@ fingerprint = "raw"
 "#;
 
 thread_local! {
-    // The app takes its clock as a function.
-    static NOW_MS: Cell<u64> = const { Cell::new(START_MS) };
     static CONFIG: Config = config();
-}
-
-fn now() -> Timestamp {
-    Timestamp::from_unix_ms(NOW_MS.get())
 }
 
 fn log(line: &str) {
@@ -145,105 +134,45 @@ fn answered(status: u16, body: &str) -> Answered {
 
 /// A running service.
 pub(super) struct Service {
-    app: App,
-    client: Client,
-    others: Others,
-    requests: Cell<u64>,
-}
-
-/// A reply as a client sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Vec<u8>,
-}
-
-impl Seen {
-    pub(super) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
-    }
+    running: Running<Client, Others>,
 }
 
 impl Service {
     /// A service over a store that holds this.
     pub(super) fn over(data: Data) -> Self {
-        NOW_MS.set(START_MS);
+        begin_again();
         let mut model = Model::new(Rules::Sqlite, 1);
         model.data = data;
         let world = World::direct(model);
-        let setup = Setup {
-            config: with_config(Config::clone),
-            openapi: "openapi: 3.1.0\n".to_owned(),
-            page: |name| Ok(format!("the file {name}")),
-        };
-        Self {
-            app: App::new(Ok(setup)),
-            client: Client { world, id: 0 },
-            others: Others::default(),
-            requests: Cell::new(0),
-        }
+        let client = Client { world, id: 0 };
+        let config = with_config(Config::clone);
+        let running = Running::new(config, client, Others::default(), log);
+        Self { running }
     }
 
     /// What is stored now.
     pub(super) fn data(&self) -> Data {
-        self.client.world.borrow().model.data.clone()
+        self.running.kv.world.borrow().model.data.clone()
     }
 
     /// The calls to other services until now.
     pub(super) fn calls(&self) -> Vec<Request<Vec<u8>>> {
-        self.others.0.borrow().clone()
-    }
-
-    /// Lets time pass.
-    pub(super) fn pass(ms: u64) {
-        NOW_MS.set(NOW_MS.get().saturating_add(ms));
+        self.running.outgoing.0.borrow().clone()
     }
 
     /// Answers a request, and delivers its events, as the component does.
     pub(super) fn answer(&self, head: &Parts, body: &[u8]) -> Seen {
-        let admission = self.app.admit(head);
-        let body = match admission.body_bytes_max() {
-            Some(max) if body.len() > max => RequestBody::TooLarge,
-            Some(_) | None => RequestBody::Whole(body.to_vec()),
-        };
-        let (reach, invocation) = self.reach();
-        let mut reply = run(self.app.answer(admission, head, &body, reach, invocation));
-        if let Some(undelivered) = reply.extensions_mut().remove() {
-            let (reach, invocation) = self.reach();
-            run(self.app.deliver(undelivered, reach, invocation));
+        let (seen, undelivered) = self.running.answer(head, body);
+        if let Some(undelivered) = undelivered {
+            self.running.deliver(undelivered);
         }
-        let (parts, body) = reply.into_parts();
-        let seen = Seen {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: body.0,
-        };
         well_formed(&head.method, &seen);
-        let is_broken = self.client.world.borrow().model.broken;
+        let is_broken = self.running.kv.world.borrow().model.broken;
         assert!(
             !is_broken,
             "something else than eight bytes was incremented"
         );
         seen
-    }
-
-    fn reach(&self) -> (Reach<Client, Others>, Invocation) {
-        self.requests.set(self.requests.get() + 1);
-        let mut seed = [7; 32];
-        seed[..8].copy_from_slice(&self.requests.get().to_le_bytes());
-        let invocation = Invocation {
-            now: now(),
-            entropy: Entropy::from_seed(seed),
-        };
-        let reach = Reach {
-            kv: self.client.clone(),
-            outgoing: self.others.clone(),
-            clock: now,
-            log,
-        };
-        (reach, invocation)
     }
 
     /// Sends a request.
@@ -254,21 +183,12 @@ impl Service {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Seen {
-        let mut request = Request::builder().method(method).uri(target);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let (head, ()) = request.body(()).expect("a sound request").into_parts();
-        self.answer(&head, body)
+        self.answer(&head(method, target, headers), body)
     }
 
     /// Sends JSON under a key.
     pub(super) fn post(&self, target: &str, key: &str, body: &str) -> Seen {
-        let headers = [
-            ("idempotency-key", key),
-            ("content-type", "application/json"),
-        ];
-        self.send("POST", target, &headers, body.as_bytes())
+        self.send("POST", target, &keyed(key), body.as_bytes())
     }
 
     /// Asks as an operator.
@@ -284,14 +204,7 @@ fn well_formed(method: &Method, seen: &Seen) {
     let status = StatusCode::from_u16(seen.status).expect("a status");
     assert!((200..=599).contains(&seen.status), "{seen:?}");
     assert_ne!(seen.status, 500, "{seen:?}");
-    let one = |name: &str| {
-        let mut lines = seen.headers.get_all(name).iter();
-        let line = lines
-            .next()
-            .map(|line| str::from_utf8(line.as_bytes()).expect("UTF-8"));
-        assert!(lines.next().is_none(), "{name} comes twice: {seen:?}");
-        line
-    };
+    let one = |name| seen.header(name);
     assert_eq!(one("cache-control"), Some("no-store"));
     assert!(!seen.headers.contains_key("set-cookie"), "{seen:?}");
     if *method == Method::HEAD || status == StatusCode::NO_CONTENT {
@@ -368,7 +281,7 @@ pub(super) fn in_use() -> Data {
             .status,
         202
     );
-    Service::pass(1);
+    pass(1);
     assert_eq!(service.operator("POST", "/-/tick").status, 200);
     assert_eq!(service.operator("GET", "/-/metrics").status, 200);
     service.data()

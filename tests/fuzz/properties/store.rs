@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 
 use super::service::{Data, Service, in_use};
+use crate::app::pass;
 
 /// Damages of one input. More tell nothing more.
 const DAMAGES_MAX: usize = 4;
@@ -102,7 +103,7 @@ pub(super) fn check(data: &[u8]) {
     use_it(&service, &records);
     // Once when what waits is due, then behind every retention, so that all of it is purged.
     for ms in [3_600_000, 48 * 3_600_000, 1] {
-        Service::pass(ms);
+        pass(ms);
         service.operator("POST", "/-/tick");
     }
 }

@@ -9,8 +9,9 @@ use reprise::webhook::{
     parse, rfc_3339, seal,
 };
 
-use super::service::{Data, START_MS, Service, WEBHOOK_SECRET};
+use super::service::{Data, Service, WEBHOOK_SECRET};
 use super::split;
+use crate::app::{START_MS, Seen};
 
 const STRUCTURED: &str = "application/cloudevents+json";
 /// The headers of binary mode, in the order in which an input has their values.
@@ -191,7 +192,7 @@ fn received(body: &[u8]) {
     );
     let service = Service::over(Data::new());
     let first = service.send("POST", "/inbox/orders", &headers, body);
-    let status = |seen: &super::service::Seen| seen.json()["status"].clone();
+    let status = |seen: &Seen| seen.json()["status"].clone();
     match first.status {
         200 if status(&first) == "ignored" => {}
         200 => {

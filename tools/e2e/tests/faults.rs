@@ -12,6 +12,7 @@ const LAYOUT: &str = "w/layout";
 /// Spin's Redis driver waits for one or two minutes between two tries to connect.
 const RECOVERY: Duration = Duration::from_mins(4);
 
+#[track_caller]
 fn assert_problem(answer: &Answer, problem: &str, retryable: bool) {
     assert_eq!(answer.status, 503, "{answer:?}");
     let document = answer.json();
@@ -28,6 +29,30 @@ fn assert_problem(answer: &Answer, problem: &str, retryable: bool) {
     );
 }
 
+#[track_caller]
+fn assert_unavailable(answer: &Answer) {
+    assert_problem(answer, "store-unavailable", true);
+}
+
+/// The task that every test begins with.
+fn task_before(client: &Client) -> Answer {
+    client.task("before", Some("before"))
+}
+
+/// What was answered before the fault is answered again: a repeat only reads.
+#[track_caller]
+fn assert_repeated(client: &Client, before: &Answer) {
+    let repeat = task_before(client);
+    assert_eq!((repeat.status, repeat.id()), (200, before.id()));
+}
+
+/// While the store takes nothing in, a new task is refused, and what is there is still answered.
+#[track_caller]
+fn assert_takes_nothing_in(client: &Client, before: &Answer) {
+    assert_unavailable(&client.task("during", Some("during")));
+    assert_repeated(client, before);
+}
+
 #[test]
 fn a_locked_store_is_unavailable_until_the_lock_goes() {
     let Some(state) = State::only_on_sqlite("somebody locks its file") else {
@@ -35,22 +60,12 @@ fn a_locked_store_is_unavailable_until_the_lock_goes() {
     };
     let host = Host::start(&state, &Options::default());
     let client = host.client();
-    let before = client.task("before", Some("before"));
+    let before = task_before(&client);
     let lock = Connection::open(state.file()).expect("the store's file");
     lock.execute_batch("BEGIN IMMEDIATE")
         .expect("nobody else writes");
 
-    assert_problem(
-        &client.task("during", Some("during")),
-        "store-unavailable",
-        true,
-    );
-    let repeat = client.task("before", Some("before"));
-    assert_eq!(
-        (repeat.status, repeat.id()),
-        (200, before.id()),
-        "a repeat only reads"
-    );
+    assert_takes_nothing_in(&client, &before);
     assert_eq!(client.get("/-/healthz").status, 200);
 
     lock.execute_batch("ROLLBACK").expect("the lock is ours");
@@ -74,7 +89,7 @@ fn a_full_store(options: &Options) {
         return;
     };
     let mut host = Host::start(&state, options);
-    let before = host.client().task("before", Some("before"));
+    let before = task_before(&host.client());
     host.kill();
     // Somebody else's data fills the file up to the limit, which the host then cannot go beyond.
     let length = fill(
@@ -97,7 +112,7 @@ fn a_full_store(options: &Options) {
             None
         })
         .expect("there is a limit");
-    assert_problem(&refused, "store-unavailable", true);
+    assert_unavailable(&refused);
     let charge = client.post(
         "/charge",
         Some("c"),
@@ -105,19 +120,14 @@ fn a_full_store(options: &Options) {
     );
     let is_charged = client.get("/payment-sandbox/charges?reference=full");
     if charge.status != 201 {
-        assert_problem(&charge, "store-unavailable", true);
+        assert_unavailable(&charge);
         assert_eq!(
             is_charged.json()["charges"],
             0,
             "nothing runs that cannot be written down"
         );
     }
-    let repeat = client.task("before", Some("before"));
-    assert_eq!(
-        (repeat.status, repeat.id()),
-        (200, before.id()),
-        "what is there is still answered"
-    );
+    assert_repeated(&client, &before);
 
     // There is room again: the same host goes on, and after it another one, and both know all that was taken.
     host.lift_file_limit();
@@ -163,11 +173,7 @@ fn a_store_that_cannot_be_opened_is_unavailable_until_it_can() {
     fs::create_dir(state.file()).expect("the state is new");
     let host = Host::start(&state, &Options::default());
     let client = host.client();
-    assert_problem(
-        &client.task("during", Some("key")),
-        "store-unavailable",
-        true,
-    );
+    assert_unavailable(&client.task("during", Some("key")));
     fs::remove_dir(state.file()).expect("it is empty");
     assert_eq!(client.task("during", Some("key")).status, 201);
 }
@@ -179,7 +185,7 @@ fn a_full_redis_is_unavailable_until_there_is_room() {
     };
     let host = Host::start(&state, &Options::default());
     let client = host.client();
-    let before = client.task("before", Some("before"));
+    let before = task_before(&client);
     assert_eq!(before.status, 201, "{before:?}");
     let room = |bytes: &[u8]| {
         let redis = state.redis().expect("the run is on Redis");
@@ -189,17 +195,7 @@ fn a_full_redis_is_unavailable_until_there_is_room() {
         );
     };
     room(b"1");
-    assert_problem(
-        &client.task("during", Some("during")),
-        "store-unavailable",
-        true,
-    );
-    let repeat = client.task("before", Some("before"));
-    assert_eq!(
-        (repeat.status, repeat.id()),
-        (200, before.id()),
-        "what is there is still answered"
-    );
+    assert_takes_nothing_in(&client, &before);
     room(b"0");
     assert_eq!(client.task("during", Some("during")).status, 201);
 }
@@ -211,15 +207,11 @@ fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
     };
     let host = Host::start(&state, &Options::default());
     let client = host.client();
-    let before = client.task("before", Some("before"));
+    let before = task_before(&client);
     assert_eq!(before.status, 201, "{before:?}");
     let redis = state.redis_mut().expect("the run is on Redis");
     redis.kill();
-    assert_problem(
-        &client.task("during", Some("during")),
-        "store-unavailable",
-        true,
-    );
+    assert_unavailable(&client.task("during", Some("during")));
     redis.restart();
     let back = Instant::now();
     // Each host finds its own way back.
@@ -232,11 +224,7 @@ fn a_redis_that_is_down_is_unavailable_until_it_is_back() {
         row == hosts * 2
     });
     println!("Redis was used again after {:?}", back.elapsed());
-    assert_eq!(
-        client.task("before", Some("before")).id(),
-        before.id(),
-        "nothing that was answered is lost"
-    );
+    assert_repeated(&client, &before);
 }
 
 #[test]
@@ -248,7 +236,7 @@ fn a_store_of_another_layout_is_refused_and_left_alone() {
     ] {
         let state = State::new();
         let mut host = Host::start(&state, &Options::default());
-        let before = host.client().task("before", Some("before"));
+        let before = task_before(&host.client());
         host.kill();
         let ours = state.spoil(LAYOUT, layout);
 
@@ -267,10 +255,7 @@ fn a_store_of_another_layout_is_refused_and_left_alone() {
         assert_eq!(state.spoil(LAYOUT, &ours), layout, "it was left as it was");
 
         let host = Host::start(&state, &Options::default());
-        assert_eq!(
-            host.client().task("before", Some("before")).id(),
-            before.id()
-        );
+        assert_repeated(&host.client(), &before);
     }
 }
 

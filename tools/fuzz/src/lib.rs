@@ -3,9 +3,11 @@
 #![expect(
     unreachable_pub,
     dead_code,
-    reason = "the model of the stores is shared with other tests, and this crate uses a part"
+    reason = "the app and the model of the stores are shared with other tests, and this crate uses a part"
 )]
 
+#[path = "../../../tests/app/mod.rs"]
+mod app;
 #[path = "../../../tests/model/mod.rs"]
 mod model;
 #[path = "../../../tests/fuzz/properties/mod.rs"]

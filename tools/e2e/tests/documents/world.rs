@@ -124,11 +124,8 @@ impl World {
             }
             // It plays on a service of its own.
             "cargo xtask demo" => {
-                return output(
-                    Command::new("cargo")
-                        .args(["xtask", "demo"])
-                        .current_dir(root()),
-                );
+                let mut demo = patient("cargo");
+                return output(demo.args(["xtask", "demo"]).current_dir(root()));
             }
             script if elsewhere::is_elsewhere(script) => {
                 return elsewhere::check(script).map(|()| String::new());
@@ -137,7 +134,7 @@ impl World {
         }
         let script = self.here(script);
         let script = self.names.here(&script);
-        let mut bash = Command::new("bash");
+        let mut bash = patient("bash");
         bash.args(["-e", "-u", "-o", "pipefail", "-c", &script]);
         bash.current_dir(self.folder.path());
         output(bash.env("TOKEN", TOKEN))
@@ -205,23 +202,16 @@ fn only_looks(command: &str) -> bool {
 /// How long a command of a document may take.
 const PATIENCE_S: u64 = 120;
 
-fn output(command: &Command) -> Result<String, String> {
-    // One that does not end would hold up the whole run.
-    let mut patient = Command::new("timeout");
-    patient
-        .arg(PATIENCE_S.to_string())
-        .arg(command.get_program());
-    patient.args(command.get_args());
-    if let Some(folder) = command.get_current_dir() {
-        patient.current_dir(folder);
-    }
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => patient.env(name, value),
-            None => patient.env_remove(name),
-        };
-    }
-    let output = patient.stdin(Stdio::null()).output();
+/// A command of a document, which is given up after a while: one that does not end would hold up the whole run.
+fn patient(program: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(PATIENCE_S.to_string()).arg(program);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output();
     let output = output.map_err(|error| format!("{command:?}: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
