@@ -16,9 +16,10 @@ pub mod config;
 pub mod content;
 pub mod driver;
 pub mod handler;
-pub mod json;
-pub mod machine;
 pub mod shell;
-pub mod sorted;
 pub mod text;
 pub mod webhook;
+
+pub use reprise_json as json;
+pub use reprise_json::sorted;
+pub use reprise_machine as machine;

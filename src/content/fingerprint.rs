@@ -4,6 +4,7 @@
 //! behind its length. The length in front is what keeps two parts from running into each other, and absent from being
 //! the same as empty. Stored records hold fingerprints, so another way to compute them needs another version.
 
+use super::Content;
 use super::json::{Json, JsonError};
 use super::pointer;
 use crate::config::FingerprintRule;
@@ -30,11 +31,11 @@ impl fmt::Display for FingerprintError {
 
 impl std::error::Error for FingerprintError {}
 
-/// The fingerprint of a body by this rule. With a target, its method and its path with the query count too.
+/// The fingerprint of a content by this rule. With a target, its method and its path with the query count too.
 pub fn of(
     rule: &FingerprintRule,
     target: Option<(&str, &str)>,
-    body: &[u8],
+    content: &Content<'_>,
 ) -> Result<Digest, FingerprintError> {
     let mut parts = Parts::new();
     match target {
@@ -48,18 +49,18 @@ pub fn of(
     match rule {
         FingerprintRule::Raw => {
             parts.add(b"raw");
-            parts.add(body);
+            parts.add(content.bytes());
         }
         FingerprintRule::CanonicalJson => {
             parts.add(b"canonical JSON");
-            parts.add(&parse(body)?.canonical());
+            parts.add(&json_of(content)?.canonical());
         }
         FingerprintRule::Pointers(pointers) => {
             parts.add(b"pointers");
-            let body = parse(body)?;
+            let body = json_of(content)?;
             for path in pointers {
                 parts.add(path.as_bytes());
-                match pointer::find(&body, path) {
+                match pointer::find(body, path) {
                     Some(value) => {
                         parts.add(b"value");
                         parts.add(&value.canonical());
@@ -72,8 +73,9 @@ pub fn of(
     Ok(parts.digest())
 }
 
-fn parse(body: &[u8]) -> Result<Json, FingerprintError> {
-    Json::parse(body).map_err(FingerprintError::NotJson)
+fn json_of<'a>(content: &'a Content<'_>) -> Result<&'a Json, FingerprintError> {
+    let json = content.json();
+    json.map_err(|error| FingerprintError::NotJson(error.clone()))
 }
 
 /// Parts that are told from each other by their lengths.

@@ -67,17 +67,18 @@ impl Json {
     }
 
     /// The members of an object that has these and no others. The error says what is wrong, for whoever sent it.
-    pub fn members<const N: usize>(self, names: [&str; N]) -> Result<[Self; N], String> {
-        let Self::Object(mut members) = self else {
+    pub fn members<const N: usize>(&self, names: [&str; N]) -> Result<[&Self; N], String> {
+        let Self::Object(members) = self else {
             return Err("it is not a JSON object".to_owned());
         };
-        let mut taken = [const { Self::Null }; N];
+        let mut taken = [self; N];
         for (name, place) in names.iter().zip(&mut taken) {
-            let index = members.iter().position(|(member, _)| member == name);
-            let index = index.ok_or_else(|| format!("missing field `{name}`"))?;
-            *place = members.remove(index).1;
+            let member = members.iter().find(|(member, _)| member == name);
+            let (_, value) = member.ok_or_else(|| format!("missing field `{name}`"))?;
+            *place = value;
         }
-        match members.first() {
+        let mut others = members.iter();
+        match others.find(|(member, _)| !names.contains(&member.as_str())) {
             None => Ok(taken),
             Some((name, _)) => Err(format!(
                 "unknown field `{name}`, expected {}",

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::counts::Counts;
-use crate::json::tree::from_object;
+use crate::json::cursor::from_object;
 use crate::machine::{DeliveryState, Record, Timestamp};
 
 /// What some buckets hold, or all of them.

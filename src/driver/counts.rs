@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::json::tree::{FromTree, Misfit, Tree};
+use crate::json::cursor::{Cursor, FromJson, Misfit};
 use crate::sorted::Sorted;
 
 /// Names that are counted. A configuration with a hundred operations has as many; names that were configured once stay,
@@ -47,9 +47,9 @@ impl Counts {
     }
 }
 
-impl FromTree for Counts {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        Sorted::from_tree(tree).map(Self)
+impl FromJson for Counts {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        Sorted::from_json(cursor).map(Self)
     }
 }
 

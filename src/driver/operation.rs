@@ -21,7 +21,9 @@ use super::kv::Kv;
 use super::store::{Created, Identity, NewRecord, Node, Store};
 use super::witness::{Fact, Witness};
 use super::write::{Found, expires_at_ms};
-use crate::machine::{Effect, Event, OperationEvent, Origin, Policy, Record, Timestamp, stored};
+use crate::machine::{
+    Digest, Effect, Event, OperationEvent, Origin, Policy, Record, Timestamp, stored,
+};
 
 /// Times that one call decides anew, after a conflict or because something has happened. Each conflict is somebody
 /// else's progress on the same record, so the bound is met only by a crowd.
@@ -116,17 +118,48 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Submission, DriverError> {
+        let fingerprint = origin.identity.fingerprint;
+        let repeated = self.repeat_of(&identity, fingerprint, now, entropy);
+        match repeated.await? {
+            Some(submission) => Ok(submission),
+            None => self.create(identity, origin, now, entropy).await,
+        }
+    }
+
+    /// Goes on with the operation that is there under `identity`, if there is one: a repeat needs nothing of what a new
+    /// operation is made of. Where an attempt is not pure this looks at nothing, since creation finds it as early.
+    pub async fn repeat_of(
+        &self,
+        identity: &Identity,
+        fingerprint: Digest,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Submission>, DriverError> {
+        if !self.upstream.is_pure() {
+            return Ok(None);
+        }
+        let Some(node) = self.store.find(identity, now.as_unix_ms()).await? else {
+            return Ok(None);
+        };
+        let submitted = OperationEvent::Submitted { fingerprint };
+        self.repeat(node, submitted, now, entropy).await.map(Some)
+    }
+
+    /// [`Operations::submit`] for an identity under which nothing was there a moment ago. Somebody else may have been
+    /// faster; then this goes on with what is there, after a pure attempt was made for nothing.
+    pub async fn create(
+        &self,
+        identity: Identity,
+        origin: Origin,
+        now: Timestamp,
+        entropy: &mut Entropy,
+    ) -> Result<Submission, DriverError> {
         let submitted = OperationEvent::Submitted {
             fingerprint: origin.identity.fingerprint,
         };
-        let is_pure = self.upstream.is_pure();
-        if is_pure && let Some(node) = self.store.find(&identity, now.as_unix_ms()).await? {
-            // Creation would find it too, but only after the work was done once more.
-            return self.repeat(node, submitted, now, entropy).await;
-        }
         let fresh = Record::new(origin, self.policy);
         let mut step = self.decide(fresh, Event::Operation(submitted.clone()), now, entropy);
-        if is_pure {
+        if self.upstream.is_pure() {
             step = self.run_unwritten(step, entropy).await?;
         }
         let new = NewRecord {

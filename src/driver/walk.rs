@@ -23,7 +23,8 @@ use super::entropy::Entropy;
 use super::kv::Kv;
 use super::store::{Buckets, Change, NEVER, Node, Store, StoreError, Updated, limits};
 use super::witness::Witness;
-use crate::json::tree::{self, Misfit, Tree, from_object};
+use crate::json::cursor::{self, from_object};
+use crate::json::raw;
 use crate::machine::{Millis, Timestamp};
 
 /// The document's name.
@@ -115,13 +116,9 @@ impl Walk {
 
     /// Reads stored bytes, whatever they are.
     fn decode(bytes: &[u8], now: Timestamp) -> Self {
-        let read = tree::parse(bytes).and_then(<Self as tree::FromTree>::from_tree);
-        match read {
+        match cursor::read::<Self>(bytes) {
             Ok(walk) if walk.v == VERSION => walk,
-            Ok(_) | Err(_) => {
-                let next = tree::parse(bytes).and_then(next_alone);
-                Self::beginning(next.unwrap_or_default(), now)
-            }
+            Ok(_) | Err(_) => Self::beginning(next_alone(bytes).unwrap_or_default(), now),
         }
     }
 
@@ -156,8 +153,10 @@ impl Walk {
 }
 
 /// The one member that matters, of a document that has others too.
-fn next_alone(tree: Tree<'_>) -> Result<u32, Misfit> {
-    tree.members()?.take("next")
+fn next_alone(bytes: &[u8]) -> Option<u32> {
+    let members = raw::members(bytes).ok()?;
+    let (_, next) = members.into_iter().find(|(name, _)| name == "next")?;
+    next.parse().ok()
 }
 
 /// The walk as it was read, and so what a swap of it starts from.

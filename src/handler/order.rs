@@ -1,5 +1,6 @@
 //! Orders: a product and a quantity.
 
+use crate::content::Content;
 use crate::content::json::Json;
 
 /// The largest product id: the largest whole number that every reader of JSON carries exactly (RFC 7493).
@@ -16,12 +17,12 @@ pub struct Order {
 
 impl Order {
     /// Reads the JSON of an order. The error says what is wrong, for the client.
-    pub fn parse(body: &[u8], quantity_max: u64) -> Result<Self, String> {
-        let form = Json::parse(body).map_err(|error| error.problem)?;
+    pub fn read(content: &Content<'_>, quantity_max: u64) -> Result<Self, String> {
+        let form = content.json().map_err(|error| error.problem.clone())?;
         let [product_id, quantity] = form.members(["product_id", "quantity"])?;
         Ok(Self {
-            product_id: count("product_id", &product_id, PRODUCT_ID_MAX)?,
-            quantity: count("quantity", &quantity, quantity_max)?,
+            product_id: count("product_id", product_id, PRODUCT_ID_MAX)?,
+            quantity: count("quantity", quantity, quantity_max)?,
         })
     }
 }
@@ -80,7 +81,7 @@ mod tests {
             ("", None),
         ];
         for (body, expected) in table {
-            let order = Order::parse(body.as_bytes(), 1_000);
+            let order = Order::read(&Content::new(body.as_bytes()), 1_000);
             let order = order.ok().map(|order| (order.product_id, order.quantity));
             assert_eq!(order, *expected, "{body}");
         }
@@ -88,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_error_names_the_field_and_its_range() {
-        let error = Order::parse(br#"{"product_id":1,"quantity":11}"#, 10).expect_err("too many");
+        let eleven = Content::new(br#"{"product_id":1,"quantity":11}"#);
+        let error = Order::read(&eleven, 10).expect_err("too many");
         assert_eq!(error, "quantity is not a whole number from 1 to 10");
     }
 }

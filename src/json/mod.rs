@@ -1,7 +1,9 @@
-//! JSON with little code around it: what we have stored is read through one tree of values, and what others have written
-//! is passed on as they wrote it.
+//! JSON with little code around it: what we have stored is read in one pass, and what others have written is passed on as
+//! they wrote it. Beside it are maps of a few entries, which are stored too.
 //!
-//! What JSON means, where two texts may mean the same, is the business of the `content` module.
+//! This is a crate of its own because it is compiled for speed, unlike most of the component: every request reads what is
+//! stored. What JSON means, where two texts may mean the same, is the business of the `content` module.
 
+pub mod cursor;
 pub mod raw;
-pub mod tree;
+pub mod sorted;

@@ -36,9 +36,7 @@ pub fn check(json: &[u8]) -> Result<&str, String> {
 
 /// The text that a JSON string stands for. The error says what is wrong.
 pub fn text_of(json: &str) -> Result<String, String> {
-    super::tree::parse(json.as_bytes())
-        .and_then(|tree| Ok(tree.text()?.into_owned()))
-        .map_err(|misfit| misfit.to_string())
+    super::cursor::read(json.as_bytes()).map_err(|misfit| misfit.to_string())
 }
 
 /// The length of the value that a text begins with, which is known to be JSON.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use base64ct::{Base64, Encoding as _};
 use serde::{Serialize, Serializer};
 
-use crate::json::tree::{FromTree, Misfit, Tree, unknown_case};
+use reprise_json::cursor::{Cursor, FromJson, Misfit, unknown_case};
 
 /// Immutable bytes. A clone shares them.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,16 +58,15 @@ impl Serialize for Blob {
     }
 }
 
-impl FromTree for Blob {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        let (case, held) = tree.case()?;
-        match &*case {
-            "text" => Ok(Self::new(held.text()?.as_bytes())),
-            "base64" => Base64::decode_vec(&held.text()?)
+impl FromJson for Blob {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.case(|case, held| match case {
+            "text" => Ok(Self::new(held.cursor()?.text()?.as_bytes())),
+            "base64" => Base64::decode_vec(&held.cursor()?.text()?)
                 .map(Self::new)
                 .map_err(Misfit::new),
             other => Err(unknown_case(other)),
-        }
+        })
     }
 }
 
@@ -100,16 +99,16 @@ const fn bytes_in_json(byte: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blob, FromTree, Misfit};
-    use crate::json::tree;
-    use crate::machine::limits::INPUT_BODY_BYTES_MAX;
+    use super::{Blob, Misfit};
+    use crate::limits::INPUT_BODY_BYTES_MAX;
+    use reprise_json::cursor;
 
     fn stored(bytes: &[u8]) -> String {
         serde_json::to_string(&Blob::new(bytes)).expect("a blob has a stored form")
     }
 
     fn read(form: &str) -> Result<Blob, Misfit> {
-        tree::parse(form.as_bytes()).and_then(Blob::from_tree)
+        cursor::read(form.as_bytes())
     }
 
     #[test]

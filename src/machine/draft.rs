@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::blob::Blob;
 use super::limits::{self, LimitError, within};
 use super::message::Name;
-use crate::json::tree::from_object;
+use reprise_json::cursor::from_object;
 
 /// An event that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

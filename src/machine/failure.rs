@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::limits;
-use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
+use reprise_json::cursor::{Cursor, FromJson, Misfit, from_cases, from_object};
 
 /// The error of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -84,9 +84,9 @@ from_cases!(ErrorKind {
     "handler" => Handler,
 });
 
-impl FromTree for EndReason {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.one_of(&[
+impl FromJson for EndReason {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.one_of(&[
             ("not_retryable", Self::NotRetryable),
             ("attempts_exhausted", Self::AttemptsExhausted),
             ("cycles_exhausted", Self::CyclesExhausted),
@@ -100,7 +100,7 @@ impl FromTree for EndReason {
 #[cfg(test)]
 mod tests {
     use super::{AttemptError, ErrorKind};
-    use crate::machine::limits::ERROR_DETAIL_BYTES_MAX;
+    use crate::limits::ERROR_DETAIL_BYTES_MAX;
 
     #[test]
     fn a_detail_is_cut_between_characters_and_has_no_control_characters() {

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::json::tree::{FromTree, Misfit, Tree};
+use reprise_json::cursor::{Cursor, FromJson, Misfit};
 
 /// A SHA-256 digest.
 pub type Digest = Hex<32>;
@@ -89,16 +89,16 @@ impl<const N: usize> Serialize for Hex<N> {
     }
 }
 
-impl<const N: usize> FromTree for Hex<N> {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.text()?.parse().map_err(Misfit::new)
+impl<const N: usize> FromJson for Hex<N> {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.text()?.parse().map_err(Misfit::new)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FromTree, Hex, HexError};
-    use crate::json::tree;
+    use super::{Hex, HexError};
+    use reprise_json::cursor;
 
     #[test]
     fn digits_and_bytes_match() {
@@ -122,8 +122,9 @@ mod tests {
             assert_eq!(text.parse::<Hex<4>>(), Err(HexError), "{text:?}");
         }
         for (form, part) in [("\"zz\"", "lower-case hexadecimal digits"), ("7", "text")] {
-            let tree = tree::parse(form.as_bytes()).expect("it is JSON");
-            let problem = Hex::<4>::from_tree(tree).expect_err(form).to_string();
+            let problem = cursor::read::<Hex<4>>(form.as_bytes())
+                .expect_err(form)
+                .to_string();
             assert!(problem.contains(part), "{problem}");
         }
     }

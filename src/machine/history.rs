@@ -10,7 +10,7 @@ use super::failure::{AttemptError, EndReason};
 use super::limits;
 use super::state::WaitReason;
 use super::time::{Millis, Timestamp};
-use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
+use reprise_json::cursor::{Cursor, FromJson, Misfit, from_cases, from_object};
 
 /// The newest attempts that have ended, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -109,9 +109,9 @@ pub enum AttemptEnd {
     Abandoned,
 }
 
-impl FromTree for History {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        Vec::from_tree(tree).map(Self)
+impl FromJson for History {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        Vec::from_json(cursor).map(Self)
     }
 }
 

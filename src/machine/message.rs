@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::blob::Blob;
 use super::limits::{self, LimitError, within};
-use crate::json::tree::{FromTree, Misfit, Tree, from_cases, from_object};
+use reprise_json::cursor::{Cursor, FromJson, Misfit, from_cases, from_object};
 
 /// A short name: an operation's, an event's kind or a sink's. 1 to 128 visible ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -206,15 +206,15 @@ fn visible(what: &'static str, text: &str, max: usize) -> Result<(), LimitError>
     Ok(())
 }
 
-impl FromTree for Name {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        Self::new(tree.text()?).map_err(Misfit::new)
+impl FromJson for Name {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        Self::new(cursor.text()?).map_err(Misfit::new)
     }
 }
 
-impl FromTree for Headers {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        Self::new(Vec::from_tree(tree)?).map_err(Misfit::new)
+impl FromJson for Headers {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        Self::new(Vec::from_json(cursor)?).map_err(Misfit::new)
     }
 }
 

@@ -20,7 +20,8 @@
 //!
 //! [`decide()`] takes a record, an event, the time, entropy and a policy, and says what to write and what to do then.
 //! The driver loads, decides, writes and acts, in that order; this layer never does any of it. It has no clock, no
-//! randomness, no store, no network, nothing asynchronous, no type of HTTP's, and no floats.
+//! randomness, no store, no network, nothing asynchronous, no type of HTTP's, and no floats. It is a crate of its own,
+//! so that it cannot name what it does not depend on.
 //!
 //! What always holds:
 //! - An attempt is counted when it starts. A wait spends nothing, whoever passes by while it lasts.

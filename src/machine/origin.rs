@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::hex::{Digest, TraceId};
 use super::message::{Input, Name};
 use super::time::Timestamp;
-use crate::json::tree::from_object;
+use reprise_json::cursor::from_object;
 
 /// Everything that an operation's whole life leaves as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -11,7 +11,7 @@ use super::draft::EventDraft;
 use super::failure::AttemptError;
 use super::limits;
 use super::time::{Due, DueReason, Timestamp};
-use crate::json::tree::{from_cases, from_object};
+use reprise_json::cursor::{from_cases, from_object};
 
 /// The events of one record, in the order in which they came about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

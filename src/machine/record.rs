@@ -12,7 +12,7 @@ use super::outbox::Outbox;
 use super::policy::Policy;
 use super::state::{Running, State};
 use super::time::{Due, DueReason, Timestamp};
-use crate::json::tree::from_object;
+use reprise_json::cursor::from_object;
 
 /// What is known of one operation. Only [`super::decide()`] makes a changed one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

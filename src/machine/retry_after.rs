@@ -29,7 +29,7 @@ pub fn parse_retry_after(value: &str, now: Timestamp) -> Option<Millis> {
 #[cfg(test)]
 mod tests {
     use super::parse_retry_after;
-    use crate::machine::time::{Millis, Timestamp};
+    use crate::time::{Millis, Timestamp};
 
     /// Sun, 06 Nov 1994 08:49:00 GMT, 37 seconds before the example date of RFC 9110.
     const NOW: Timestamp = Timestamp::from_unix_ms(784_111_740_000);

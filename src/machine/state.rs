@@ -6,7 +6,7 @@ use super::failure::EndReason;
 use super::limits;
 use super::message::OperationResult;
 use super::time::{Due, DueReason, Timestamp};
-use crate::json::tree::{FromTree, Misfit, Tree, from_cases};
+use reprise_json::cursor::{Cursor, FromJson, Misfit, from_cases};
 
 /// The state of an operation. The module's header draws how they follow each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -112,15 +112,16 @@ impl State {
     }
 }
 
-impl FromTree for Running {
+impl FromJson for Running {
     /// A record without a lease is not an orphan: its holder may be at work, so it gets the longest lease that any policy
     /// allows, counted from its start.
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.object(|members| {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.object(|members| {
+            let attempt = members.take("attempt")?;
             let started_at: Timestamp = members.take("started_at")?;
             let lease_until: Option<Timestamp> = members.take("lease_until")?;
             Ok(Self {
-                attempt: members.take("attempt")?,
+                attempt,
                 started_at,
                 lease_until: lease_until.unwrap_or(started_at.after(limits::LEASE_MAX)),
             })
@@ -137,9 +138,9 @@ from_cases!(State {
     "cancelled" => Cancelled { expires_at },
 });
 
-impl FromTree for WaitReason {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.one_of(&[
+impl FromJson for WaitReason {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.one_of(&[
             ("backoff", Self::Backoff),
             ("server_hint", Self::ServerHint),
         ])

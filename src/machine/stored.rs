@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::limits;
 use super::record::Record;
-use crate::json::tree::{self, Misfit, Tree};
+use reprise_json::cursor::{Cursor, Misfit};
 
 /// The version that is written. Version 2 has the reasons in the history; without them its records are those of version 1.
 pub const VERSION: u64 = 2;
@@ -71,21 +71,28 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
     if bytes.len() > limits::RECORD_BYTES_MAX {
         return Err(DecodeError::TooLarge { bytes: bytes.len() });
     }
-    let malformed = |misfit: Misfit| DecodeError::Malformed {
-        problem: misfit.to_string(),
+    let mut version = None;
+    let read = Cursor::new(bytes).and_then(|mut cursor| {
+        let record: Record = cursor.object(|envelope| {
+            // Of another version, the other members may be quite other ones.
+            if !(VERSION_OLDEST..=VERSION).contains(version.insert(envelope.take("v")?)) {
+                return Err(Misfit::new("of another version"));
+            }
+            envelope.take("record")
+        })?;
+        cursor.end()?;
+        Ok(record)
+    });
+    let record = match (read, version) {
+        (Ok(record), _) => record,
+        (Err(_), Some(found)) if !(VERSION_OLDEST..=VERSION).contains(&found) => {
+            return Err(DecodeError::UnknownVersion { found });
+        }
+        (Err(misfit), _) => {
+            let problem = misfit.to_string();
+            return Err(DecodeError::Malformed { problem });
+        }
     };
-    let mut envelope = tree::parse(bytes)
-        .and_then(Tree::members)
-        .map_err(malformed)?;
-    // Of another version, the other members may be quite other ones.
-    match envelope.take("v").map_err(malformed)? {
-        VERSION_OLDEST..=VERSION => {}
-        found => return Err(DecodeError::UnknownVersion { found }),
-    }
-    let record: Record = envelope
-        .take("record")
-        .and_then(|record| envelope.end().map(|()| record))
-        .map_err(malformed)?;
     match record.problem() {
         None => Ok(record),
         Some(problem) => Err(DecodeError::Inconsistent { problem }),

@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::Serialize;
 
-use crate::json::tree::{FromTree, Misfit, Tree};
+use reprise_json::cursor::{Cursor, FromJson, Misfit};
 
 /// An instant, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -128,15 +128,15 @@ pub enum DueReason {
     Expiry,
 }
 
-impl FromTree for Timestamp {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.number().map(Self)
+impl FromJson for Timestamp {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.number().map(Self)
     }
 }
 
-impl FromTree for Millis {
-    fn from_tree(tree: Tree<'_>) -> Result<Self, Misfit> {
-        tree.number().map(Self)
+impl FromJson for Millis {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.number().map(Self)
     }
 }
 

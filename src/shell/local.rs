@@ -2,6 +2,7 @@
 
 use super::record_view::location;
 use crate::config::Handler;
+use crate::content::Content;
 use crate::content::json::Json;
 use crate::handler::analyze;
 use crate::handler::order::Order;
@@ -22,31 +23,31 @@ struct TakenOrder {
 }
 
 /// Checks the body of a request. The error says what is wrong, for the client.
-pub(super) fn check(handler: &Handler, body: &[u8]) -> Result<(), String> {
+pub(super) fn check(handler: &Handler, content: &Content<'_>) -> Result<(), String> {
     match handler {
         Handler::Analyze => {
-            let text = task(body)?;
-            analyze::trimmed(&text).map_err(|_| "the text is blank".to_owned())?;
+            analyze::trimmed(task(content)?).map_err(|_| "the text is blank".to_owned())?;
             Ok(())
         }
-        Handler::Order { quantity_max } => Order::parse(body, *quantity_max).map(|_| ()),
+        Handler::Order { quantity_max } => Order::read(content, *quantity_max).map(|_| ()),
         Handler::Forward(_) => Ok(()),
     }
 }
 
 /// The analysis of a record's text.
 pub(super) fn analyze(record: &Record) -> Result<OperationResult, String> {
-    let text = task(record.origin().input.body().as_bytes())?;
-    let analysis = analyze::analyze(&text).map_err(|_| "the text is blank".to_owned())?;
+    let content = Content::new(record.origin().input.body().as_bytes());
+    let analysis = analyze::analyze(task(&content)?).map_err(|_| "the text is blank".to_owned())?;
     Ok(created(record, &analysis))
 }
 
 /// A record's order, taken.
 pub(super) fn order(record: &Record, quantity_max: u64) -> Result<OperationResult, String> {
+    let content = Content::new(record.origin().input.body().as_bytes());
     let Order {
         product_id,
         quantity,
-    } = Order::parse(record.origin().input.body().as_bytes(), quantity_max)?;
+    } = Order::read(&content, quantity_max)?;
     let order = TakenOrder {
         id: record.identity().id,
         product_id,
@@ -80,8 +81,8 @@ fn created(record: &Record, result: &impl Serialize) -> OperationResult {
 }
 
 /// The text to be analysed, which the body of a request for it has as its one member.
-fn task(body: &[u8]) -> Result<String, String> {
-    let task = Json::parse(body).map_err(|error| error.problem)?;
+fn task<'a>(content: &'a Content<'_>) -> Result<&'a str, String> {
+    let task = content.json().map_err(|error| error.problem.clone())?;
     match task.members(["text"])? {
         [Json::Text(text)] => Ok(text),
         [_] => Err("text is not a string".to_owned()),

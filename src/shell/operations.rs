@@ -16,7 +16,7 @@ use super::trace::Trace;
 use super::worker::Worker;
 use super::{forward, local};
 use crate::config::{Config, FingerprintRule, Handler, Operation, WhenFinished, WhileUnfinished};
-use crate::content::fingerprint;
+use crate::content::{Content, fingerprint};
 use crate::driver::Found;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
@@ -55,36 +55,43 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
         tenant,
         key,
     } = submit;
-    let body = request::bytes(body, operation.request_bytes_max)?;
-    local::check(&operation.handler, body).map_err(Problem::InvalidBody)?;
+    let content = Content::new(request::bytes(body, operation.request_bytes_max)?);
+    local::check(&operation.handler, &content).map_err(Problem::InvalidBody)?;
+    let fingerprint = fingerprint_of(operation, head, &content)?;
     let now = invocation.now;
-    let id = invocation.entropy.next_uuid(now.as_unix_ms());
-    let input = forward::input(operation, head, body).map_err(Problem::NotKept)?;
-    let store_identity = match &key {
-        Some(key) => {
-            StoreIdentity::of_key(tenant.as_bytes(), operation.name.as_str(), key.as_str())
-        }
-        None => StoreIdentity::of_id(id),
-    };
-    let trace = Trace::of(&head.headers).unwrap_or(Trace::started_by(id));
-    let origin = Origin {
-        identity: Identity {
-            id,
-            operation: operation.name.clone(),
-            tenant,
-            key: key.as_ref().map(key_hash),
-            fingerprint: fingerprint_of(operation, head, body)?,
-        },
-        input,
-        trace: Some(trace.id),
-        created_at: now,
-    };
-    let open = access.open(&mut invocation.entropy).await?;
+    let entropy = &mut invocation.entropy;
+    let open = access.open(entropy).await?;
     let worker = Worker::new(&open, operation, now);
     let operations = open.operations(operation, &worker);
-    let submission = operations
-        .submit(store_identity, origin, now, &mut invocation.entropy)
-        .await?;
+    let of_key = key
+        .as_ref()
+        .map(|key| StoreIdentity::of_key(tenant.as_bytes(), operation.name.as_str(), key.as_str()));
+    let repeated = match &of_key {
+        Some(identity) => {
+            let repeated = operations.repeat_of(identity, fingerprint, now, entropy);
+            repeated.await?
+        }
+        None => None,
+    };
+    let submission = if let Some(submission) = repeated {
+        submission
+    } else {
+        let id = entropy.next_uuid(now.as_unix_ms());
+        let origin = Origin {
+            identity: Identity {
+                id,
+                operation: operation.name.clone(),
+                tenant,
+                key: key.as_ref().map(key_hash),
+                fingerprint,
+            },
+            input: forward::input(operation, head, content.bytes()).map_err(Problem::NotKept)?,
+            trace: Some(Trace::of(&head.headers).unwrap_or(Trace::started_by(id)).id),
+            created_at: now,
+        };
+        let identity = of_key.unwrap_or_else(|| StoreIdentity::of_id(id));
+        operations.create(identity, origin, now, entropy).await?
+    };
     let has_due_event = submission.settled.has_due_event();
     let Settled::At { record, effect, .. } = submission.settled else {
         // The record expired between two looks at it: the next request with its key begins anew.
@@ -372,7 +379,11 @@ fn original(
 }
 
 /// What of this request makes it the same request. What an upstream is asked depends on the method and the path too.
-fn fingerprint_of(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Digest, Problem> {
+fn fingerprint_of(
+    operation: &Operation,
+    head: &Parts,
+    content: &Content<'_>,
+) -> Result<Digest, Problem> {
     let target = match operation.handler {
         Handler::Forward(_) => Some((
             head.method.as_str(),
@@ -381,5 +392,5 @@ fn fingerprint_of(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Di
         Handler::Analyze | Handler::Order { .. } => None,
     };
     let rule: &FingerprintRule = &operation.fingerprint;
-    fingerprint::of(rule, target, body).map_err(|error| Problem::InvalidBody(error.to_string()))
+    fingerprint::of(rule, target, content).map_err(|error| Problem::InvalidBody(error.to_string()))
 }

@@ -32,7 +32,7 @@ use spin_sdk::wasip3::exports::http::handler::Guest;
 use spin_sdk::wasip3::http::types::{self, ErrorCode, Response};
 use spin_sdk::wasip3::random::random;
 use spin_sdk::wasip3::wit_bindgen::{spawn, yield_async};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::Write as _;
 use std::pin::pin;
 use std::rc::Rc;
@@ -50,6 +50,8 @@ const CONSOLE: &str = "/console";
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
     static APP: OnceCell<Rc<App>> = const { OnceCell::new() };
+    /// When the clock was read last.
+    static READ_AT: Cell<Timestamp> = const { Cell::new(Timestamp::from_unix_ms(0)) };
     /// What is to be written to the log.
     static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -258,13 +260,22 @@ fn mounted(path: &str) -> Result<String, String> {
         .map_err(|error| format!("the file {path} cannot be read: {error}"))
 }
 
+/// Reads the clock.
 fn now() -> Timestamp {
     let now = system_clock::now();
     let seconds = u64::try_from(now.seconds).unwrap_or_default();
     let ms = seconds
         .saturating_mul(1_000)
         .saturating_add(u64::from(now.nanoseconds / 1_000_000));
-    Timestamp::from_unix_ms(ms)
+    let now = Timestamp::from_unix_ms(ms);
+    READ_AT.set(now);
+    now
+}
+
+/// The latest reading of the clock. Each call is another one of the host's, so what begins now begins at this time: the
+/// clock is read wherever a request has waited for something before it calls the store.
+fn last_reading() -> Timestamp {
+    READ_AT.get()
 }
 
 fn entropy() -> Entropy {

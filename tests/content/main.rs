@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use reprise::config::FingerprintRule;
+use reprise::content::Content;
 use reprise::content::fingerprint::{self, FingerprintError};
 use reprise::content::json::Json;
 use reprise::json::raw;
@@ -9,12 +10,22 @@ use reprise::machine::Digest;
 
 /// The fingerprint by the JSON value of the body, which all these bodies have.
 fn by_value(body: &str) -> Digest {
-    fingerprint::of(&FingerprintRule::CanonicalJson, None, body.as_bytes()).expect(body)
+    fingerprint::of(
+        &FingerprintRule::CanonicalJson,
+        None,
+        &Content::new(body.as_bytes()),
+    )
+    .expect(body)
 }
 
 fn by_pointers(pointers: &[&str], body: &str) -> Digest {
     let pointers = pointers.iter().map(|text| (*text).to_owned()).collect();
-    fingerprint::of(&FingerprintRule::Pointers(pointers), None, body.as_bytes()).expect(body)
+    fingerprint::of(
+        &FingerprintRule::Pointers(pointers),
+        None,
+        &Content::new(body.as_bytes()),
+    )
+    .expect(body)
 }
 
 /// Spellings of one value each.
@@ -97,7 +108,9 @@ fn spellings_of_one_value_have_one_fingerprint() {
     for spellings in EQUAL {
         for spelling in *spellings {
             assert_eq!(by_value(spelling), by_value(spellings[0]), "{spelling}");
-            let raw = |body: &str| fingerprint::of(&FingerprintRule::Raw, None, body.as_bytes());
+            let raw = |body: &str| {
+                fingerprint::of(&FingerprintRule::Raw, None, &Content::new(body.as_bytes()))
+            };
             assert_eq!(
                 raw(spelling) == raw(spellings[0]),
                 *spelling == spellings[0]
@@ -180,7 +193,8 @@ fn the_rule_and_the_target_count() {
     let mut seen: Vec<Digest> = Vec::new();
     for rule in &rules {
         for target in targets {
-            let digest = fingerprint::of(rule, target, body).expect("the body is JSON");
+            let digest =
+                fingerprint::of(rule, target, &Content::new(body)).expect("the body is JSON");
             assert!(!seen.contains(&digest), "{rule:?} {target:?}");
             seen.push(digest);
         }
@@ -192,7 +206,7 @@ fn the_rule_and_the_target_count() {
 #[test]
 fn fingerprints_stay_what_they_were() {
     let of = |rule, target| {
-        let digest = fingerprint::of(rule, target, br#"{"b": 1.0, "a": "x"}"#);
+        let digest = fingerprint::of(rule, target, &Content::new(br#"{"b": 1.0, "a": "x"}"#));
         digest.expect("the body is JSON").to_string()
     };
     let target = Some(("POST", "/orders"));
@@ -224,12 +238,14 @@ fn a_body_without_one_meaning_has_no_fingerprint() {
             FingerprintRule::CanonicalJson,
             FingerprintRule::Pointers(vec!["/b".to_owned()]),
         ] {
-            let Err(FingerprintError::NotJson(error)) = fingerprint::of(&rule, None, body) else {
+            let Err(FingerprintError::NotJson(error)) =
+                fingerprint::of(&rule, None, &Content::new(body))
+            else {
                 panic!("{problem}: {}", String::from_utf8_lossy(body));
             };
             assert!(error.problem.contains(problem), "{error}");
         }
-        assert!(fingerprint::of(&FingerprintRule::Raw, None, body).is_ok());
+        assert!(fingerprint::of(&FingerprintRule::Raw, None, &Content::new(body)).is_ok());
     }
 }
 

@@ -5,7 +5,7 @@ use crate::sorted::Sorted;
 use serde::Serialize;
 
 use super::error::Rejection;
-use crate::json::tree;
+use crate::json::raw;
 use crate::webhook::CloudEvent;
 
 /// The type of the events that count. All others are acknowledged, and mean nothing here.
@@ -70,16 +70,23 @@ impl Order {
         if !event.has_json() || data.trim_ascii_start().first() != Some(&b'{') {
             return Err(malformed("its data is not a JSON object"));
         }
-        let order = tree::parse(data).and_then(|tree| {
-            let mut members = tree.members()?;
-            Ok(Self {
-                product_id: members.take("product_id")?,
-                quantity: members.take("quantity")?,
-            })
-        });
-        order
-            .map(Some)
-            .map_err(|misfit| malformed(&misfit.to_string()))
+        let members = raw::members(data).map_err(|problem| malformed(&problem))?;
+        let number = |name: &str| {
+            let mut found = members.iter().filter(|(member, _)| member == name);
+            let problem = match (found.next(), found.next()) {
+                (Some((_, value)), None) => match value.parse() {
+                    Ok(number) => return Ok(number),
+                    Err(_) => "not a whole number",
+                },
+                (Some(_), Some(_)) => "there twice",
+                (None, _) => "missing",
+            };
+            Err(malformed(&format!("{name}: {problem}")))
+        };
+        Ok(Some(Self {
+            product_id: number("product_id")?,
+            quantity: number("quantity")?,
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use super::error::InboxError;
 use super::limits;
 use super::orders::{Order, Totals};
 use crate::driver::store::Identity;
-use crate::json::tree::{self, Misfit, Tree, from_object};
+use crate::json::cursor::{self, Cursor, FromJson, Misfit, from_object};
 use crate::machine::{Digest, Timestamp};
 use crate::sorted::Sorted;
 
@@ -118,19 +118,17 @@ impl Shard {
 
     /// Reads stored bytes, whatever they are.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, InboxError> {
-        let (version, shard) = tree::parse(bytes)
-            .and_then(Self::from_tree)
-            .map_err(|_| InboxError::Corrupt("a shard is not the JSON that this version writes"))?;
-        if version == VERSION {
-            Ok(shard)
-        } else {
-            Err(InboxError::Corrupt("a shard is of another version"))
-        }
+        let read = cursor::read(bytes);
+        read.map_err(|_| InboxError::Corrupt("a shard is not the JSON that this version writes"))
     }
+}
 
-    /// The shard, and the version that it is of.
-    fn from_tree(tree: Tree<'_>) -> Result<(u64, Self), Misfit> {
-        tree.object(|members| {
+impl FromJson for Shard {
+    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
+        cursor.object(|members| {
+            if members.take::<u64>("v")? != VERSION {
+                return Err(Misfit::new("of another version"));
+            }
             let stored: Sorted<u64, Vec<u64>> = members.take("products")?;
             let mut products = Sorted::new();
             for (id, pair) in stored {
@@ -139,11 +137,10 @@ impl Shard {
                 };
                 products.insert(id, Totals { orders, quantity });
             }
-            let shard = Self {
+            Ok(Self {
                 products,
                 marks: members.take("marks")?,
-            };
-            Ok((members.take("v")?, shard))
+            })
         })
     }
 }

@@ -186,7 +186,7 @@ impl<K: Kv> Store<K> {
                     if !met && node.identity() == identity {
                         // The newest node of an identity decides: an older one was expired when this was pushed.
                         met = true;
-                        look.sight = Sight::of(node.clone(), now_ms);
+                        look.sight = Sight::of(node, now_ms);
                     }
                     if met && own.is_none() {
                         Walk::Stop

@@ -87,11 +87,15 @@ impl Node {
     pub(super) fn changed(&self, nonce: u64, expires_at_ms: u64, payload: Vec<u8>) -> Self {
         let [a, b, c, _] = self.writers;
         Self {
+            pointer: self.pointer,
+            sealed: self.sealed,
+            next: self.next,
             revision: self.revision + 1,
             writers: [nonce, a, b, c],
+            id: self.id,
+            identity: self.identity,
             expires_at_ms,
             payload,
-            ..self.clone()
         }
     }
 
@@ -117,15 +121,15 @@ impl Node {
     }
 
     /// Reads a node's bytes. Anything that [`Node::encode`] cannot have written is refused with the reason.
-    pub(super) fn decode(pointer: Pointer, bytes: &[u8]) -> Result<Self, StoreError> {
+    pub(super) fn decode(pointer: Pointer, bytes: Vec<u8>) -> Result<Self, StoreError> {
         Self::parse(pointer, bytes).map_err(|why| StoreError::Corrupt {
             key: pointer.key(),
             why,
         })
     }
 
-    fn parse(pointer: Pointer, bytes: &[u8]) -> Result<Self, &'static str> {
-        let mut rest = bytes;
+    fn parse(pointer: Pointer, mut bytes: Vec<u8>) -> Result<Self, &'static str> {
+        let mut rest = &bytes[..];
         if take::<4>(&mut rest)? != *MAGIC {
             return Err("it does not begin as a node does");
         }
@@ -149,7 +153,8 @@ impl Node {
         }
         let identity = Identity::from(take::<32>(&mut rest)?);
         let expires_at_ms = take_u64(&mut rest)?;
-        let payload = rest.to_vec();
+        // What is left is the payload, which keeps its place in memory but for its head.
+        bytes.drain(..HEAD_BYTES);
         Ok(Self {
             pointer,
             sealed,
@@ -159,7 +164,7 @@ impl Node {
             id,
             identity,
             expires_at_ms,
-            payload,
+            payload: bytes,
         })
     }
 }
@@ -196,7 +201,7 @@ impl<K: Kv> Store<K> {
     /// Reads a node. One read.
     pub(super) async fn read_node(&self, pointer: Pointer) -> Result<Option<Node>, StoreError> {
         let bytes = self.kv.get(&pointer.key()).await?;
-        bytes.map(|bytes| Node::decode(pointer, &bytes)).transpose()
+        bytes.map(|bytes| Node::decode(pointer, bytes)).transpose()
     }
 
     /// Visits the nodes of a chain, newest first, at most `longest` of them. One read a node. The visitor is behind a
@@ -205,7 +210,7 @@ impl<K: Kv> Store<K> {
         &self,
         from: Link,
         longest: usize,
-        visit: &mut dyn FnMut(&Node) -> Walk,
+        visit: &mut dyn FnMut(Node) -> Walk,
     ) -> Result<Walked, StoreError> {
         let mut link = from;
         let mut length = 0;
@@ -223,7 +228,7 @@ impl<K: Kv> Store<K> {
                 return Ok(Walked::Broken(pointer));
             };
             link = node.next;
-            if matches!(visit(&node), Walk::Stop) {
+            if matches!(visit(node), Walk::Stop) {
                 break;
             }
         }

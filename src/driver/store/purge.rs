@@ -120,7 +120,7 @@ impl<K: Kv> Store<K> {
             let walked = self
                 .walk(head.link(&key)?, limits::MAX_CHAIN_TO_PURGE, &mut |node| {
                     chain.push((node.pointer(), node.expires_at_ms()));
-                    visit(node);
+                    visit(&node);
                     Walk::On
                 })
                 .await?;

@@ -42,7 +42,7 @@ const GOLDEN: &[u8] = b"RPN1\x00\x00\x00\x00\
 #[test]
 fn a_node_is_stored_as_documented() {
     assert_eq!(node().encode().expect("it is small"), GOLDEN);
-    assert_eq!(Node::decode(pointer(), GOLDEN), Ok(node()));
+    assert_eq!(Node::decode(pointer(), GOLDEN.to_vec()), Ok(node()));
     assert_eq!(pointer().key(), "n/38c9b6e603792457");
 }
 
@@ -50,7 +50,7 @@ fn a_node_is_stored_as_documented() {
 fn a_node_under_another_key_is_refused() {
     let other = Pointer::from_raw(1).expect("not zero");
     assert!(matches!(
-        Node::decode(other, GOLDEN),
+        Node::decode(other, GOLDEN.to_vec()),
         Err(StoreError::Corrupt { .. })
     ));
 }
@@ -58,7 +58,7 @@ fn a_node_under_another_key_is_refused() {
 #[test]
 fn every_cut_of_a_node_s_head_is_refused() {
     for length in 0..GOLDEN.len() - 2 {
-        let cut = Node::decode(pointer(), &GOLDEN[..length]);
+        let cut = Node::decode(pointer(), GOLDEN[..length].to_vec());
         assert!(
             matches!(cut, Err(StoreError::Corrupt { .. })),
             "{length} bytes"
@@ -169,7 +169,7 @@ fn every_timer_names_the_milestone_below_it() {
 proptest! {
     #[test]
     fn no_bytes_make_the_readers_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Node::decode(pointer(), &bytes);
+        let _ = Node::decode(pointer(), bytes.clone());
         let _ = Timer::decode(pointer(), &bytes);
         let _ = Word::decode("w/b/00000", Some(&bytes)).and_then(|word| word.link("w/b/00000"));
     }
@@ -193,7 +193,7 @@ proptest! {
     ) {
         let mut bytes = GOLDEN.to_vec();
         bytes[at] = byte;
-        if let Ok(read) = Node::decode(pointer(), &bytes) {
+        if let Ok(read) = Node::decode(pointer(), bytes.clone()) {
             prop_assert_eq!(read.encode().expect("it is small"), bytes);
         }
     }

@@ -53,7 +53,7 @@ impl<K: Kv> Store<K> {
             let Some(bytes) = self.kv.current(&cas).await? else {
                 return Ok(Updated::Gone);
             };
-            let seen = Node::decode(from.pointer, &bytes)?;
+            let seen = Node::decode(from.pointer, bytes)?;
             match Outcome::of(from, &to, &seen) {
                 Outcome::Unchanged => to.next = seen.next,
                 Outcome::Applied => return Ok(Updated::Applied(to)),
@@ -92,7 +92,7 @@ impl<K: Kv> Store<K> {
         let Some(bytes) = self.kv.current(&cas).await? else {
             return Ok(false);
         };
-        let mut node = Node::decode(from, &bytes)?;
+        let mut node = Node::decode(from, bytes)?;
         if node.next != Link::To(tail) {
             return Ok(node.next == Link::Cut(tail));
         }
@@ -105,7 +105,7 @@ impl<K: Kv> Store<K> {
         let Some(bytes) = self.kv.current(&fresh).await? else {
             return Ok(false);
         };
-        Ok(Node::decode(from, &bytes)?.next == Link::Cut(tail))
+        Ok(Node::decode(from, bytes)?.next == Link::Cut(tail))
     }
 }
 

@@ -3,7 +3,7 @@
 //! What is stored, and in which order it is written, is the driver's business; this knows keys and bytes alone.
 
 use super::door::Inside;
-use super::now;
+use super::{last_reading, now};
 use crate::driver::kv::{Kv, KvError, SwapError};
 use bindings::wasi::keyvalue::{atomics, batch, store};
 use futures::future::{Either, select};
@@ -102,7 +102,7 @@ impl SpinKv {
         &self,
         call: impl Future<Output = Result<T, key_value::Error>>,
     ) -> Result<T, KvError> {
-        let begun = now();
+        let begun = last_reading();
         let blocked_ms = self.opened.blocked_ms.get();
         let own_ms = |elapsed_ms: u64| {
             let blocked_ms = self.opened.blocked_ms.get() - blocked_ms;
@@ -138,7 +138,7 @@ impl SpinKv {
 
     /// Makes a call that blocks the instance, and notes how long that was.
     fn blocking<T>(&self, call: impl FnOnce() -> T) -> T {
-        let begun = now();
+        let begun = last_reading();
         let end = call();
         let blocked_ms = now().since(begun).get();
         let sum_ms = self.opened.blocked_ms.get().saturating_add(blocked_ms);

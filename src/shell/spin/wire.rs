@@ -3,7 +3,7 @@
 //! The SDK's own conversions make frames of a body and builders of a head, for bodies and trailers of any kind, which costs
 //! a request about a twentieth of its time. Here a body is sent whole or read in pieces, and trailers are dropped.
 
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
@@ -23,7 +23,7 @@ type End = Result<Option<Trailers>, ErrorCode>;
 pub(super) fn head(request: &types::Request) -> Option<Parts> {
     let (mut head, ()) = Request::new(()).into_parts();
     head.method = Method::try_from(request.get_method()).ok()?;
-    head.headers = HeaderMap::try_from(request.get_headers()).ok()?;
+    head.headers = header_map(&request.get_headers())?;
     // Which host a request names makes no difference here, but it has to be one.
     if let Some(authority) = request.get_authority() {
         Authority::try_from(authority).ok()?;
@@ -37,7 +37,7 @@ pub(super) fn head(request: &types::Request) -> Option<Parts> {
 /// Whether the headers tell at most one length, and that as a number.
 fn is_of_one_mind(headers: &HeaderMap) -> bool {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
-    let is_length = |length: &http::HeaderValue| {
+    let is_length = |length: &HeaderValue| {
         let length = length.to_str().ok().and_then(|length| length.parse().ok());
         length.is_some_and(|length: i64| length >= 0)
     };
@@ -95,15 +95,15 @@ impl Incoming {
     pub(super) async fn collect(mut self, bytes_max: usize) -> Result<Collected, ErrorCode> {
         let mut collected = Vec::new();
         loop {
-            let (result, piece) = self.bytes.read(Vec::with_capacity(PIECE_BYTES)).await;
-            let read = collected.len() + piece.len();
+            if collected.len() == collected.capacity() {
+                collected.reserve(PIECE_BYTES);
+            }
+            let result;
+            // What comes is put behind what is there, as far as there is room.
+            (result, collected) = self.bytes.read(collected).await;
+            let read = collected.len();
             if read > bytes_max {
                 return Ok(Collected::TooLarge { read, rest: self });
-            }
-            if collected.is_empty() {
-                collected = piece;
-            } else {
-                collected.extend(piece);
             }
             match result {
                 StreamResult::Complete(_) => {}
@@ -132,7 +132,7 @@ pub(super) enum Collected {
 /// A response as the platform sends it. A task of its own writes the body.
 pub(super) fn response(response: Response<Vec<u8>>) -> Result<types::Response, ErrorCode> {
     let (head, body) = response.into_parts();
-    let headers = fields(head.headers)?;
+    let headers = fields(&head.headers)?;
     let (bytes, end) = send_body(body);
     let (response, _) = types::Response::new(headers, Some(bytes), end);
     response
@@ -146,7 +146,7 @@ pub(super) async fn send(
     request: Request<Vec<u8>>,
 ) -> Result<(StatusCode, HeaderMap, Incoming), ErrorCode> {
     let (head, body) = request.into_parts();
-    let headers = fields(head.headers)?;
+    let headers = fields(&head.headers)?;
     let (bytes, end) = send_body(body);
     let (request, _) = types::Request::new(headers, Some(bytes), end, None);
     request
@@ -163,15 +163,31 @@ pub(super) async fn send(
     let response = client::send(request).await?;
     let status = StatusCode::from_u16(response.get_status_code())
         .map_err(|_| ErrorCode::HttpProtocolError)?;
-    let headers = HeaderMap::try_from(response.get_headers())?;
+    let headers = header_map(&response.get_headers()).ok_or(ErrorCode::HttpProtocolError)?;
     if !is_of_one_mind(&headers) {
         return Err(ErrorCode::HttpProtocolError);
     }
     Ok((status, headers, Incoming::of_response(response)))
 }
 
-fn fields(headers: HeaderMap) -> Result<Fields, ErrorCode> {
-    Fields::try_from(headers).map_err(|error| ErrorCode::InternalError(Some(error.to_string())))
+/// The platform's headers; `None` when they are none that HTTP knows.
+fn header_map(fields: &Fields) -> Option<HeaderMap> {
+    let fields = fields.copy_all();
+    let mut headers = HeaderMap::try_with_capacity(fields.len()).ok()?;
+    for (name, value) in fields {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        let value = HeaderValue::try_from(value).ok()?;
+        headers.try_append(name, value).ok()?;
+    }
+    Some(headers)
+}
+
+fn fields(headers: &HeaderMap) -> Result<Fields, ErrorCode> {
+    let fields: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    Fields::from_list(&fields).map_err(|error| ErrorCode::InternalError(Some(error.to_string())))
 }
 
 /// Begins to send a body. Should nobody want it, or not all of it, that is nobody's error.

@@ -1,6 +1,7 @@
 //! What the handlers read of a request's body: an order, and a text that is analysed. The input is the body, and as
 //! UTF-8 the text too.
 
+use reprise::content::Content;
 use reprise::handler::analyze::{FREQUENT_WORD_BYTES_MAX, FREQUENT_WORDS_MAX, analyze, trimmed};
 use reprise::handler::order::{Order, PRODUCT_ID_MAX};
 use reprise::text::{Class, Grapheme, Text};
@@ -20,7 +21,7 @@ pub(super) fn check(data: &[u8]) {
 /// An order is an object of two whole numbers within their ranges, and nothing else.
 fn order(body: &[u8]) {
     let value = serde_json::from_slice::<Value>(body);
-    let order = match (Order::parse(body, QUANTITY_MAX), value) {
+    let order = match (Order::read(&Content::new(body), QUANTITY_MAX), value) {
         (Ok(order), Ok(value)) => {
             let members = value.as_object().expect("an order is an object");
             assert_eq!(members.len(), 2);

@@ -42,7 +42,7 @@ mod greeting {
         pub fn parse(body: &[u8]) -> Result<Self, String> {
             let form = Json::parse(body).map_err(|error| error.problem)?;
             match form.members(["name"])? {
-                [Json::Text(name)] if !name.trim().is_empty() => Ok(Self { name }),
+                [Json::Text(name)] if !name.trim().is_empty() => Ok(Self { name: name.clone() }),
                 [_] => Err("name is not a text with something in it".to_owned()),
             }
         }
