@@ -21,7 +21,7 @@ struct Arguments {
     from: PathBuf,
 
     /// Where to listen; port 0 is any free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", value_parser = address)]
     listen: SocketAddr,
 
     /// Where the key-value data is kept [default: .spin beside the manifest].
@@ -116,6 +116,12 @@ async fn serve(options: Options) -> Result<()> {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }
+}
+
+fn address(argument: &str) -> Result<SocketAddr, String> {
+    let not_one =
+        |_| format!("{argument:?} is not ADDRESS:PORT, such as 127.0.0.1:3077 or [::1]:3077");
+    argument.parse().map_err(not_one)
 }
 
 fn journal(argument: &str) -> Result<Journal, String> {

@@ -155,9 +155,11 @@ impl Application {
             .arg(self.path())
             .arg("--cache-dir")
             .arg(cache)
-            .args(["--listen", "127.0.0.1:0"])
             .args(arguments)
             .env("TMPDIR", self.temporary());
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command
     }
 }
