@@ -71,6 +71,7 @@ impl Application {
         let log = fs::File::create(self.log_path()).expect("the directory can be written to");
         let mut process = Process(
             self.command(arguments)
+                .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(log)
                 .spawn()
@@ -290,6 +291,11 @@ impl Running {
             .args([&format!("-{name}"), &self.process.0.id().to_string()])
             .status();
         assert!(sent.expect("kill is a program").success());
+    }
+
+    /// Closes the process' input, as the system does when whoever started it has ended.
+    pub(crate) fn close_input(&mut self) {
+        drop(self.process.0.stdin.take());
     }
 
     /// Waits for the process to end by itself.

@@ -62,9 +62,7 @@ async fn an_argument_with_a_mistake_is_refused() {
 async fn a_taken_port_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let error = Application::new("")
-        .refusal(&["--listen", &address])
-        .await;
+    let error = Application::new("").refusal(&["--listen", &address]).await;
     let expected = format!("{address} is taken, perhaps by another host; --listen takes another");
     assert!(error.contains(&expected), "{error}");
 }
@@ -76,9 +74,7 @@ async fn a_redis_with_tls_is_refused_with_the_file_that_names_it() {
     let text = "[key_value_store.default]\ntype = \"redis\"\nurl = \"rediss://host\"\n";
     std::fs::write(&file, text).unwrap();
     let file = file.display().to_string();
-    let error = application
-        .refusal(&["--runtime-config-file", &file])
-        .await;
+    let error = application.refusal(&["--runtime-config-file", &file]).await;
     let expected = format!("--runtime-config-file: {file}: key_value_store.default.url: ");
     assert!(error.contains(&expected), "{error}");
 }
