@@ -359,7 +359,7 @@ impl SpinKv {
         let end = loop {
             match select(call.as_mut(), pin!(sleep(left))).await {
                 Either::Left((end, _)) => {
-                    break end.map_err(|failure| KvError(failure.to_string()));
+                    break end.map_err(plain_error);
                 }
                 Either::Right(((), _)) => {}
             }
@@ -397,11 +397,31 @@ impl SpinKv {
 }
 
 fn error(error: store::Error) -> KvError {
-    KvError(match error {
-        store::Error::NoSuchStore => format!("the store \"{STORE}\" is not set up"),
-        store::Error::AccessDenied => format!("the manifest does not grant the store \"{STORE}\""),
-        store::Error::Other(message) => message,
-    })
+    match error {
+        store::Error::NoSuchStore => not_set_up(),
+        store::Error::AccessDenied => not_granted(),
+        store::Error::Other(message) => KvError(message),
+    }
+}
+
+fn plain_error(error: key_value::Error) -> KvError {
+    match error {
+        key_value::Error::NoSuchStore => not_set_up(),
+        key_value::Error::AccessDenied => not_granted(),
+        other @ (key_value::Error::StoreTableFull | key_value::Error::Other(_)) => {
+            KvError(other.to_string())
+        }
+    }
+}
+
+fn not_set_up() -> KvError {
+    KvError(format!("the store \"{STORE}\" is not set up"))
+}
+
+fn not_granted() -> KvError {
+    KvError(format!(
+        "the manifest gives this component no key-value store \"{STORE}\""
+    ))
 }
 
 impl Kv for SpinKv {
@@ -514,7 +534,7 @@ async fn call_whole(
         return Ok(answered(too_large(0)));
     }
     let collected = body.collect(bytes_max).await;
-    let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
+    let bytes = match collected.map_err(|error| CallError::BrokenOff(in_words(&error)))? {
         Collected::Whole(bytes) => bytes,
         Collected::TooLarge { read, .. } => return Ok(answered(too_large(read))),
     };
@@ -527,14 +547,36 @@ async fn call_whole(
     Ok(answered(AnsweredBody::Whole(bytes)))
 }
 
+/// What an error of a call is called in a record, in words for the common ones.
+fn in_words(error: &ErrorCode) -> String {
+    let words = match error {
+        ErrorCode::HttpRequestDenied => {
+            "the manifest's allowed_outbound_hosts do not name this host"
+        }
+        ErrorCode::ConnectionRefused | ErrorCode::DestinationUnavailable => {
+            "the connection was refused"
+        }
+        ErrorCode::DnsError(_) | ErrorCode::DnsTimeout | ErrorCode::DestinationNotFound => {
+            "the host's name could not be resolved"
+        }
+        ErrorCode::ConnectionTimeout => "the connection was not made in time",
+        ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError => {
+            "the connection could not be encrypted"
+        }
+        ErrorCode::ConnectionTerminated
+        | ErrorCode::HttpResponseIncomplete
+        | ErrorCode::HttpProtocolError => "no whole HTTP response came before the connection ended",
+        ErrorCode::ConnectionReadTimeout | ErrorCode::HttpResponseTimeout => {
+            "the response did not come in time"
+        }
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}
+
 /// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
 fn call_error(error: &ErrorCode) -> CallError {
-    let detail = match error {
-        ErrorCode::HttpRequestDenied => {
-            "the manifest's allowed_outbound_hosts do not name this host".to_owned()
-        }
-        _ => error.to_string(),
-    };
+    let detail = in_words(error);
     match error {
         ErrorCode::DnsTimeout
         | ErrorCode::DnsError(_)
