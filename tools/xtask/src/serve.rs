@@ -45,7 +45,7 @@ pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
     become_the(server)
 }
 
-/// Makes sure that the address can be listened on: the first build takes minutes, and the server would tell only after it.
+/// Makes sure that the address can be listened on: a build takes minutes, and the server would tell only after it.
 fn check_free(listen: SocketAddr) -> Result<()> {
     match TcpListener::bind(listen) {
         Ok(_) => Ok(()),
