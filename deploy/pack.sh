@@ -8,10 +8,21 @@
 # default only for trying out has none any more: a host without `payment_api_url` and `webhook_secret` does not start.
 set -eu
 
-into=${1:?the folder to be made}
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo "usage: deploy/pack.sh DIR [COMPONENT]" >&2
+    exit 2
+fi
+into=$1
 root=$(cd -P "$(dirname "$0")/.." && pwd -P)
 component=${2:-$root/target/wasm32-wasip2/release/reprise.wasm}
-[ ! -e "$into" ] || { echo "pack: $into is there already" >&2; exit 2; }
+if [ -e "$into" ]; then
+    echo "pack: $into is there already; pack into a new folder, and swap the two" >&2
+    # A server without `--state-dir` has its store beside its manifest.
+    if [ -e "$into/.spin" ]; then
+        echo "pack: do not remove it: the store with every key is in $into/.spin" >&2
+    fi
+    exit 2
+fi
 [ -r "$component" ] || { echo "pack: no component at $component; cargo xtask wasm builds it" >&2; exit 2; }
 
 mkdir -p "$into"

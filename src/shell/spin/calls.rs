@@ -56,7 +56,7 @@ async fn call_whole(
         return Ok(answered(too_large(0)));
     }
     let collected = body.collect(bytes_max).await;
-    let bytes = match collected.map_err(|error| CallError::BrokenOff(error.to_string()))? {
+    let bytes = match collected.map_err(|error| CallError::BrokenOff(in_words(&error)))? {
         Collected::Whole(bytes) => bytes,
         Collected::TooLarge { read, .. } => return Ok(answered(too_large(read))),
     };
@@ -69,14 +69,36 @@ async fn call_whole(
     Ok(answered(AnsweredBody::Whole(bytes)))
 }
 
+/// What an error of a call is called in a record, in words for the common ones.
+fn in_words(error: &ErrorCode) -> String {
+    let words = match error {
+        ErrorCode::HttpRequestDenied => {
+            "the manifest's allowed_outbound_hosts do not name this host"
+        }
+        ErrorCode::ConnectionRefused | ErrorCode::DestinationUnavailable => {
+            "the connection was refused"
+        }
+        ErrorCode::DnsError(_) | ErrorCode::DnsTimeout | ErrorCode::DestinationNotFound => {
+            "the host's name could not be resolved"
+        }
+        ErrorCode::ConnectionTimeout => "the connection was not made in time",
+        ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError => {
+            "the connection could not be encrypted"
+        }
+        ErrorCode::ConnectionTerminated
+        | ErrorCode::HttpResponseIncomplete
+        | ErrorCode::HttpProtocolError => "no whole HTTP response came before the connection ended",
+        ErrorCode::ConnectionReadTimeout | ErrorCode::HttpResponseTimeout => {
+            "the response did not come in time"
+        }
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}
+
 /// Tells the errors that come before anything was sent from those after which nobody knows what the upstream has done.
 fn call_error(error: &ErrorCode) -> CallError {
-    let detail = match error {
-        ErrorCode::HttpRequestDenied => {
-            "the manifest's allowed_outbound_hosts do not name this host".to_owned()
-        }
-        _ => error.to_string(),
-    };
+    let detail = in_words(error);
     match error {
         ErrorCode::DnsTimeout
         | ErrorCode::DnsError(_)

@@ -113,7 +113,7 @@ impl SpinKv {
         let end = loop {
             match select(call.as_mut(), pin!(sleep(left))).await {
                 Either::Left((end, _)) => {
-                    break end.map_err(|failure| KvError(failure.to_string()));
+                    break end.map_err(plain_error);
                 }
                 Either::Right(((), _)) => {}
             }
@@ -151,11 +151,31 @@ impl SpinKv {
 }
 
 fn error(error: store::Error) -> KvError {
-    KvError(match error {
-        store::Error::NoSuchStore => format!("the store \"{STORE}\" is not set up"),
-        store::Error::AccessDenied => format!("the manifest does not grant the store \"{STORE}\""),
-        store::Error::Other(message) => message,
-    })
+    match error {
+        store::Error::NoSuchStore => not_set_up(),
+        store::Error::AccessDenied => not_granted(),
+        store::Error::Other(message) => KvError(message),
+    }
+}
+
+fn plain_error(error: key_value::Error) -> KvError {
+    match error {
+        key_value::Error::NoSuchStore => not_set_up(),
+        key_value::Error::AccessDenied => not_granted(),
+        other @ (key_value::Error::StoreTableFull | key_value::Error::Other(_)) => {
+            KvError(other.to_string())
+        }
+    }
+}
+
+fn not_set_up() -> KvError {
+    KvError(format!("the store \"{STORE}\" is not set up"))
+}
+
+fn not_granted() -> KvError {
+    KvError(format!(
+        "the manifest gives this component no key-value store \"{STORE}\""
+    ))
 }
 
 impl Kv for SpinKv {

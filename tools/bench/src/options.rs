@@ -11,23 +11,8 @@ use crate::rows::Row;
 use crate::store::Journal;
 use crate::subject::Subject;
 
-/// What `--help` prints.
-pub(crate) const USAGE: &str = "\
-Measures Reprise beside its peers, and prints a table.
-
-  cargo xtask bench [OPTIONS]
-
-  --quick               One short cell per row for (a), (b) and (c), on the host as the tests have it: a check, no measure.
-  --seconds N           How long a cell takes. Default: 2.
-  --repetitions N       How often each cell is measured; the medians count. Default: 5.
-  --rows LIST           Of replay, order, task, charge, get, empty, event, growth, memory, start. Default: all.
-  --connections LIST    Default: 1,16,64.
-  --subjects LIST       Of a (Reprise), b (bare component), c (native twin), d (Restate). Default: all that there are.
-  --live N              Live records in the stores. Default: 20000.
-  --journal wal|delete  How the SQLite files of (a), (b) and (c) are written. Default: wal.
-  --spin PATH           Serve (a) and (b) with this Spin. It counts no calls.
-  --json FILE           Write the numbers there too.
-";
+/// What `--help` prints, and `cargo xtask bench --help` without a benchmark.
+pub(crate) const USAGE: &str = include_str!("usage.txt");
 
 /// A measurement that is not a row of the table of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,6 +12,7 @@ use clap::Parser;
 use reprise_host::kv::sqlite_store::Journal;
 use reprise_host::{Bound, Options, runtime_config};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 /// Runs a Spin application without Spin. Prints `Serving http://ADDRESS` once it accepts connections.
 #[derive(Parser)]
@@ -21,7 +22,7 @@ struct Arguments {
     from: PathBuf,
 
     /// Where to listen; port 0 is any free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", value_parser = address)]
     listen: SocketAddr,
 
     /// Where the key-value data is kept [default: .spin beside the manifest].
@@ -61,6 +62,10 @@ struct Arguments {
     #[arg(long)]
     perf_map: bool,
 
+    /// End when the standard input does, and so with the process that holds its other end, however that ends.
+    #[arg(long)]
+    end_with_input: bool,
+
     /// Where compiled code is kept [default: wasmtime-cache in the state directory].
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
@@ -84,7 +89,8 @@ fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(serve(Options {
+    let end_with_input = arguments.end_with_input;
+    let options = Options {
         from: arguments.from,
         listen: arguments.listen,
         state_dir: arguments.state_dir,
@@ -96,15 +102,16 @@ fn run(arguments: Arguments) -> Result<()> {
         stats: arguments.stats,
         perf_map: arguments.perf_map,
         cache_dir: arguments.cache_dir,
-    }));
+    };
+    let result = runtime.block_on(serve(options, end_with_input));
     // The process ends with whatever still runs in it: a guest in an endless loop must not hold that up, and instances
     // that are torn down would be reported as failed.
     std::mem::forget(runtime);
     result
 }
 
-/// Serves until a signal says to stop.
-async fn serve(options: Options) -> Result<()> {
+/// Serves until a signal says to stop, or perhaps the end of the input.
+async fn serve(options: Options, end_with_input: bool) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let bound = Bound::start(options).await?;
@@ -115,7 +122,26 @@ async fn serve(options: Options) -> Result<()> {
         never = bound.serve() => match never {},
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
+        () = input_end(), if end_with_input => Ok(()),
     }
+}
+
+/// Waits for the end of the standard input. A thread of its own reads it: a read that waits cannot be given up.
+async fn input_end() {
+    let (sender, end) = oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        // An input that fails has ended, too.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        drop(sender);
+    });
+    // Nothing is ever sent: what tells the end is that nothing will be.
+    let _ = end.await;
+}
+
+fn address(argument: &str) -> Result<SocketAddr, String> {
+    let not_one =
+        |_| format!("{argument:?} is not ADDRESS:PORT, such as 127.0.0.1:3077 or [::1]:3077");
+    argument.parse().map_err(not_one)
 }
 
 fn journal(argument: &str) -> Result<Journal, String> {

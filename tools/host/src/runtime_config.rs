@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use crate::kv::DEFAULT_STORE;
+use crate::kv::redis_store::RedisStores;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +22,7 @@ struct Redis {
     url: String,
 }
 
-/// The URL of the Redis server that this file names as the default store.
+/// The URL of the Redis server that this file names as the default store, one that [`RedisStores`] takes.
 pub fn redis_url(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path);
     text.map_err(Into::into)
@@ -42,7 +43,8 @@ fn parse(text: &str) -> Result<String> {
         bail!("{section}.type: only \"redis\" is supported");
     }
     // As Spin does, it leaves alone what else is in the section.
-    let Redis { url } = store.clone().try_into().with_context(|| section)?;
+    let Redis { url } = store.clone().try_into().context(section.clone())?;
+    RedisStores::new(&url).with_context(|| format!("{section}.url"))?;
     Ok(url)
 }
 
@@ -64,6 +66,10 @@ mod tests {
             (
                 "[key_value_store.default]\ntype = \"redis\"",
                 "missing field `url`",
+            ),
+            (
+                "[key_value_store.default]\ntype = \"redis\"\nurl = \"rediss://host\"",
+                "key_value_store.default.url: ",
             ),
             (
                 "[key_value_store.other]\ntype = \"redis\"\nurl = \"redis://host\"",

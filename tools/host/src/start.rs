@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -16,7 +17,7 @@ use tokio::net::TcpListener;
 use crate::app::{self, App};
 use crate::connect;
 use crate::guest::Guest;
-use crate::kv::redis_store::RedisStores;
+use crate::kv::redis_store::{self, RedisStores};
 use crate::kv::slow_store::SlowStores;
 use crate::kv::sqlite_store::{self, FILE_NAME, Journal, SqliteStores};
 use crate::kv::stats::Stats;
@@ -77,7 +78,7 @@ impl Bound {
     pub async fn start(options: Options) -> Result<Self> {
         let listener = TcpListener::bind(options.listen)
             .await
-            .with_context(|| format!("cannot listen on {}", options.listen))?;
+            .map_err(|error| unbound(options.listen, error))?;
         let address = listener.local_addr()?;
         let manifest_path = app::manifest_path(&options.from)?;
         let directory = manifest_path
@@ -112,6 +113,7 @@ impl Bound {
         let claim = is_file
             .then(|| sole::claim_or_warn(&state_dir.join(FILE_NAME)))
             .flatten();
+        let check = options.redis.clone().map(|url| tokio::spawn(check(url)));
         let mut stores = stores(options.redis.as_deref(), &state_dir, options.journal)?;
         if let Some(file) = &options.store_delay {
             stores = Arc::new(SlowStores::new(stores, file));
@@ -134,6 +136,9 @@ impl Bound {
             app.components.into_iter().map(compile).collect()
         };
         let host = Host::new(app.routes, compile, stats.clone(), options.stats)?;
+        if let Some(check) = check {
+            check.await?;
+        }
         Ok(Self {
             host,
             listener,
@@ -156,6 +161,25 @@ impl Bound {
             tokio::spawn(ticks.run(self.host.clone()));
         }
         self.host.serve(self.listener).await
+    }
+}
+
+/// Why an address cannot be listened on, and what to do about the common case.
+fn unbound(address: SocketAddr, error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            anyhow!("{address} is taken, perhaps by another host; --listen takes another address")
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot listen on {address}")),
+    }
+}
+
+/// Says when a Redis server cannot be used. The application is served all the same, because the server may come later.
+async fn check(url: String) {
+    if let Err(problem) = redis_store::check(&url).await {
+        eprintln!(
+            "The store cannot be used now, and what needs it is answered 503: Redis at {problem}"
+        );
     }
 }
 

@@ -1,13 +1,14 @@
 //! The command line of `cargo xtask`, parsed once into a [`Task`]. Nothing here acts.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 
-use crate::{demo, watch};
+use crate::{bench, demo, watch};
 
 /// What `cargo xtask help` prints.
 pub(crate) const USAGE: &str = "\
@@ -48,8 +49,12 @@ The development commands of Reprise.
   cargo xtask axe
       Installs the accessibility checker of the end-to-end tests in the target directory, and prints where it is:
       `REPRISE_AXE=$(cargo xtask axe) cargo test --profile host --package reprise-e2e --test console`.
-  cargo xtask help
+  cargo xtask help [COMMAND]
+      Tells this, or what a command does, as `cargo xtask COMMAND --help` does.
 ";
+
+/// How a command's paragraph in [`USAGE`] begins, up to the command.
+const PARAGRAPH: &str = "\n  cargo xtask ";
 
 /// Where `up` serves unless told otherwise.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
@@ -60,8 +65,8 @@ const DEFAULT_TICK: Duration = Duration::from_secs(1);
 /// One command with its options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Print [`USAGE`].
-    Help,
+    /// Print what is known of everything, or of one command.
+    Help(String),
     /// Build and serve.
     Up(UpOptions),
     /// Call a served application's tick, again and again.
@@ -131,8 +136,8 @@ impl Store {
 pub(crate) struct UpOptions {
     /// Use the workspace's own host even where a Spin is installed.
     pub(crate) own_host: bool,
-    /// The address to listen on. The server is the one to parse it: Spin and our host both accept `ADDRESS:PORT`.
-    pub(crate) listen: String,
+    /// The address to listen on. A name, which Spin alone would take, is none.
+    pub(crate) listen: SocketAddr,
     /// Where the server keeps its state, when not where it would by itself.
     pub(crate) state_dir: Option<PathBuf>,
     /// How often to tick, if at all.
@@ -145,7 +150,7 @@ impl Default for UpOptions {
     fn default() -> Self {
         Self {
             own_host: false,
-            listen: DEFAULT_LISTEN.to_owned(),
+            listen: DEFAULT_LISTEN.parse().expect("it is an address"),
             state_dir: None,
             tick: Some(DEFAULT_TICK),
             passed_on: Vec::new(),
@@ -188,17 +193,29 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
     let args: Vec<OsString> = args.into_iter().collect();
     let (known, passed_on) = split_at_double_dash(args);
     let known_after_name: Vec<OsString> = known.iter().skip(1).cloned().collect();
+    let is_help = known_after_name
+        .iter()
+        .any(|word| word == "--help" || word == "-h");
     let mut parser = Parser::from_args(known);
     let name = match parser.next()? {
-        None | Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Task::Help),
+        None | Some(Arg::Long("help") | Arg::Short('h')) => {
+            return Ok(Task::Help(USAGE.to_owned()));
+        }
         Some(Arg::Value(name)) => name.string()?,
         Some(option @ (Arg::Long(_) | Arg::Short(_))) => return Err(option.unexpected().into()),
     };
+    if is_help {
+        return help_of(&name);
+    }
     if name != "up" && !passed_on.is_empty() {
         bail!("only `up` passes arguments on after `--`");
     }
     match name.as_str() {
-        "help" => Ok(Task::Help),
+        "help" => match parser.next()? {
+            None => Ok(Task::Help(USAGE.to_owned())),
+            Some(Arg::Value(name)) => help_of(&name.string()?),
+            Some(option @ (Arg::Long(_) | Arg::Short(_))) => Err(option.unexpected().into()),
+        },
         "up" => up(&mut parser, passed_on),
         "tick" => tick(&mut parser),
         "demo" => demo::Options::parse(&mut parser).map(Task::Demo),
@@ -213,6 +230,22 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
         "test" => checks(&mut parser).map(Task::Test),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
+}
+
+/// What one command does.
+fn help_of(name: &str) -> Result<Task> {
+    if name == "bench" {
+        return Ok(Task::Help(bench::USAGE.to_owned()));
+    }
+    let mut paragraphs = USAGE.split(PARAGRAPH).skip(1);
+    let is_of = |paragraph: &&str| paragraph.split_whitespace().next() == Some(name);
+    let paragraph = paragraphs
+        .find(is_of)
+        .with_context(|| format!("no command `{name}`; `cargo xtask help` lists them"))?;
+    Ok(Task::Help(format!(
+        "cargo xtask {}\n",
+        paragraph.trim_end()
+    )))
 }
 
 /// The arguments before the first `--`, and those after it.
@@ -236,7 +269,7 @@ fn up(parser: &mut Parser, passed_on: Vec<OsString>) -> Result<Task> {
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("host") => options.own_host = true,
-            Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
+            Arg::Long("listen") => options.listen = address(parser).context("--listen")?,
             Arg::Long("state-dir") => options.state_dir = Some(PathBuf::from(parser.value()?)),
             Arg::Long("tick") => options.tick = Some(duration(parser).context("--tick")?),
             Arg::Long("no-tick") => options.tick = None,
@@ -270,6 +303,15 @@ fn bench(passed_on: Vec<OsString>) -> BenchOptions {
         quick: passed_on.iter().any(|argument| argument == "--quick"),
         passed_on,
     }
+}
+
+/// Reads an option's value as an address to listen on.
+fn address(parser: &mut Parser) -> Result<SocketAddr> {
+    let text = parser.value()?.string()?;
+    let address = text.parse().ok();
+    address.with_context(|| {
+        format!("{text:?} is not ADDRESS:PORT, such as 127.0.0.1:3077 or [::1]:3077")
+    })
 }
 
 /// Reads an option's value as a time that is not zero, written as in `reprise.toml`.
@@ -343,9 +385,9 @@ mod tests {
 
     #[test]
     fn each_command_with_and_without_its_options() {
-        assert_eq!(parsed(""), Ok(Task::Help));
-        assert_eq!(parsed("--help"), Ok(Task::Help));
-        assert_eq!(parsed("help"), Ok(Task::Help));
+        for line in ["", "--help", "help"] {
+            assert_eq!(parsed(line), Ok(Task::Help(USAGE.to_owned())), "{line}");
+        }
         assert_eq!(parsed("wasm"), Ok(Task::Wasm));
         assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
         assert_eq!(parsed("imports --bless"), Ok(Task::Imports { bless: true }));
@@ -368,10 +410,37 @@ mod tests {
     }
 
     #[test]
+    fn every_command_tells_its_own_paragraph() {
+        let told = |line: &str| match parsed(line) {
+            Ok(Task::Help(text)) => text,
+            other => panic!("{line}: {other:?}"),
+        };
+        let names = USAGE.split(PARAGRAPH).skip(1);
+        let names: Vec<_> = names
+            .filter_map(|text| text.split_whitespace().next())
+            .collect();
+        assert!(names.len() > 12, "{names:?}");
+        for name in names {
+            let text = told(&format!("{name} --help"));
+            assert!(text.contains(&format!("cargo xtask {name}")), "{text}");
+            assert_eq!(
+                text.matches("  cargo xtask ").count(),
+                usize::from(name == "bench")
+            );
+            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+            for line in [format!("help {name}"), format!("{name} -h")] {
+                assert_eq!(told(&line), text, "{line}");
+            }
+        }
+        assert_eq!(told("up --listen x --help -- --stats"), told("up --help"));
+        assert!(told("bench --quick --help").contains("--repetitions N"));
+    }
+
+    #[test]
     fn up_takes_its_own_options_and_leaves_the_rest_alone() {
         let expected = UpOptions {
             own_host: true,
-            listen: "127.0.0.1:4000".to_owned(),
+            listen: "127.0.0.1:4000".parse().unwrap(),
             state_dir: Some(PathBuf::from("state")),
             tick: Some(Duration::from_secs(5)),
             passed_on: ["--listen", "-x", "--", "--host"]
@@ -457,6 +526,13 @@ mod tests {
             ("test --quick --store redis", "--store"),
             ("up --variable a=b", "--variable"),
             ("up --listen", "--listen"),
+            (
+                "up --listen localhost:3077",
+                "--listen: \"localhost:3077\" is not ADDRESS:PORT, such as 127.0.0.1:3077",
+            ),
+            ("serve --help", "no command `serve`"),
+            ("help serve", "no command `serve`"),
+            ("help --quick", "--quick"),
             ("test -- --nocapture", "only `up`"),
             ("up --tick", "--tick"),
             (

@@ -15,28 +15,19 @@ use crate::toolchain::WasmToolchain;
 use crate::workspace::{SANDBOX, Workspace};
 use crate::{debian, process, restate};
 
+/// What the benchmark tells of its options, without it: it takes minutes to compile.
+pub(crate) const USAGE: &str = include_str!("../../bench/src/usage.txt");
+
 /// The package that measures.
 const PACKAGE: &str = "reprise-bench";
 
 /// Builds everything, then measures.
 pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()> {
-    let is_help = options
-        .passed_on
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h");
-    let profile = if options.quick || is_help {
+    let profile = if options.quick {
         HostProfile::Host
     } else {
         HostProfile::BenchHost
     };
-    if is_help {
-        let mut help = workspace.cargo(&format!(
-            "run --quiet --profile {} --package {PACKAGE}",
-            profile.name()
-        ));
-        help.args(["--", "--help"]);
-        return process::run(help);
-    }
     let toolchain = WasmToolchain::prepare(workspace)?;
     build::components(workspace, &toolchain)?;
     // With a Spin the host would be built for nothing, and that takes long.

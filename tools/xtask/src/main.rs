@@ -53,8 +53,8 @@ fn run() -> anyhow::Result<()> {
     let task = args::parse(std::env::args_os().skip(1))?;
     let workspace = Workspace::locate()?;
     match task {
-        Task::Help => {
-            print!("{}", args::USAGE);
+        Task::Help(text) => {
+            print!("{text}");
             Ok(())
         }
         Task::Up(options) => serve::up(&workspace, &options),

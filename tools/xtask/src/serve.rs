@@ -2,11 +2,13 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use crate::args::UpOptions;
 use crate::token::{self, Token};
@@ -17,6 +19,7 @@ use crate::{build, process, spin, store_file, tick};
 /// Builds the components and what serves them, then becomes that server.
 pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
     let ticks = Ticks::settle(options, env::var_os(token::ENVIRONMENT).as_deref())?;
+    check_free(options.listen)?;
     build::components(workspace, &WasmToolchain::prepare(workspace)?)?;
     let arguments = server_arguments(&workspace.manifest(), options)?;
     let mut server;
@@ -29,7 +32,7 @@ pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
             server.stdin(claim);
         }
         if let Some(ticks) = &ticks {
-            ticks.start_beside(&options.listen)?;
+            ticks.start_beside(options.listen)?;
         }
     } else {
         server = workspace.command(build::host(workspace)?);
@@ -40,6 +43,17 @@ pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
         ticks.hand_over(&mut server);
     }
     become_the(server)
+}
+
+/// Makes sure that the address can be listened on: a build takes minutes, and the server would tell only after it.
+fn check_free(listen: SocketAddr) -> Result<()> {
+    match TcpListener::bind(listen) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => bail!(
+            "{listen} is taken, perhaps by another `cargo xtask up`; --listen takes another address"
+        ),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {listen}")),
+    }
 }
 
 /// What a run needs for its ticks.
@@ -67,13 +81,14 @@ impl Ticks {
     }
 
     /// Starts ticks for a server that has none. They end when this process does, also once it has become that server.
-    fn start_beside(&self, listen: &str) -> Result<()> {
-        if listen.ends_with(":0") {
+    fn start_beside(&self, listen: SocketAddr) -> Result<()> {
+        if listen.port() == 0 {
             eprintln!("Nothing ticks: only the server will know its port.");
             return Ok(());
         }
         // Nobody waits for it: it ends by itself.
-        tick::beside(std::process::id(), listen, self.every, self.token.reveal()).map(drop)
+        let listen = listen.to_string();
+        tick::beside(std::process::id(), &listen, self.every, self.token.reveal()).map(drop)
     }
 
     /// Gives the server a token that it cannot know, and tells the user. It goes by the environment, because everybody
@@ -109,7 +124,7 @@ fn serves_with_spin(workspace: &Workspace, options: &UpOptions) -> bool {
 /// The arguments that Spin and our host understand alike.
 fn server_arguments(manifest: &Path, options: &UpOptions) -> Result<Vec<OsString>> {
     let mut arguments: Vec<OsString> = vec!["--from".into(), manifest.into(), "--listen".into()];
-    arguments.push(options.listen.clone().into());
+    arguments.push(options.listen.to_string().into());
     if let Some(dir) = &options.state_dir {
         // The server starts in the workspace, but the name was typed elsewhere.
         let dir = std::path::absolute(dir).context("--state-dir")?;
@@ -150,7 +165,7 @@ mod tests {
         );
         let full = UpOptions {
             own_host: true,
-            listen: "127.0.0.1:1".to_owned(),
+            listen: "127.0.0.1:1".parse().unwrap(),
             state_dir: Some("/s".into()),
             passed_on: vec!["--stats".into()],
             ..default
@@ -167,6 +182,17 @@ mod tests {
                 "--stats"
             ]
         );
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_told_before_the_build() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let error = check_free(address).expect_err("it is taken").to_string();
+        assert!(error.starts_with(&format!("{address} is taken")), "{error}");
+        check_free("127.0.0.1:0".parse().unwrap()).unwrap();
+        let error = check_free("192.0.2.1:80".parse().unwrap()).expect_err("it is nobody's");
+        assert!(error.to_string().contains("192.0.2.1:80"), "{error}");
     }
 
     #[test]

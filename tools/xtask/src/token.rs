@@ -58,13 +58,18 @@ impl Token {
 
 /// The token for a command that only calls a service: the one in the environment.
 pub(crate) fn from_environment() -> Result<String> {
-    let token = std::env::var(ENVIRONMENT).unwrap_or_default();
-    if token.is_empty() || token.contains(['\r', '\n']) {
-        bail!(
-            "{ENVIRONMENT} holds no token that a header can carry; `cargo xtask up` prints the one that it draws"
-        );
+    usable(std::env::var_os(ENVIRONMENT))
+}
+
+fn usable(variable: Option<OsString>) -> Result<String> {
+    let token = variable.unwrap_or_default();
+    if token.is_empty() {
+        bail!("{ENVIRONMENT} is not set; `cargo xtask up` prints the token that it draws");
     }
-    Ok(token)
+    match token.into_string() {
+        Ok(token) if !token.contains(['\r', '\n']) => Ok(token),
+        Ok(_) | Err(_) => bail!("{ENVIRONMENT} holds no token that a header can carry"),
+    }
 }
 
 /// The token that arguments set: both servers take `--variable NAME=VALUE` and `--variable=NAME=VALUE`, and of several
@@ -126,6 +131,22 @@ mod tests {
         ] {
             let expected = Ok(Token::Given(token.to_owned()));
             assert_eq!(chosen(arguments, environment), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_calls_says_what_is_wrong_with_its_token() {
+        let said = |value: Option<&str>| {
+            usable(value.map(OsString::from)).map_err(|error| error.to_string())
+        };
+        assert_eq!(said(Some("opens")), Ok("opens".to_owned()));
+        for (value, expected) in [
+            (None, "SPIN_VARIABLE_ADMIN_TOKEN is not set"),
+            (Some(""), "SPIN_VARIABLE_ADMIN_TOKEN is not set"),
+            (Some("a\nb"), "holds no token that a header can carry"),
+        ] {
+            let error = said(value).expect_err("it is of no use");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -3,11 +3,15 @@
 use super::{Command, Path, TempDir, deployed, fs, python, python_program, root, said_by};
 
 /// What the units start, none of which is where tests run.
-const STARTED: [&str; 3] = [
+const STARTED: [&str; 4] = [
+    "/usr/local/bin/reprise-host",
     "/usr/local/bin/spin",
     "/usr/bin/sqlite3",
     "/opt/reprise/deploy/tick.sh",
 ];
+
+/// How the name of a file ends that goes beside a unit and changes it.
+const ADDITION: &str = ".conf";
 
 /// The most that systemd's own estimate of exposure may be, in tenths, from 0 to 100.
 const EXPOSURE_MAX: &str = "20";
@@ -23,14 +27,32 @@ fn file_names(folder: &str) -> Vec<String> {
 /// `systemd-analyze verify` finds nothing, and the services are as closed as they can be.
 #[test]
 fn the_units_are_sound() {
+    let (units, additions): (Vec<_>, Vec<_>) = file_names("systemd")
+        .into_iter()
+        .partition(|name| !name.ends_with(ADDITION));
+    check(&units, None);
+    for addition in &additions {
+        check(&units, Some(addition));
+    }
+}
+
+/// Checks all units, perhaps with an addition to the one of the service itself.
+fn check(units: &[String], addition: Option<&str>) {
     let folder = TempDir::new().expect("there is room for a folder");
-    let units = file_names("systemd");
-    for unit in &units {
-        let mut text = deployed(&format!("systemd/{unit}"));
+    let place = |name: &str, folder: &Path| {
+        let mut text = deployed(&format!("systemd/{name}"));
         for program in STARTED {
             text = text.replace(program, "/bin/true");
         }
-        fs::write(folder.path().join(unit), text).expect("the folder can be written to");
+        fs::write(folder.join(name), text).expect("the folder can be written to");
+    };
+    for unit in units {
+        place(unit, folder.path());
+    }
+    if let Some(addition) = addition {
+        let additions = folder.path().join("reprise.service.d");
+        fs::create_dir(&additions).expect("the folder can be written to");
+        place(addition, &additions);
     }
     let analyze = |arguments: &[&str]| {
         let mut command = Command::new("systemd-analyze");

@@ -67,17 +67,50 @@ fn what_is_packed_does_not_start_with_what_is_for_trying_out() {
     }
 }
 
+/// How the script ends with these arguments, and what it says.
+fn refused(arguments: &[&Path]) -> (Option<i32>, String) {
+    let mut script = Command::new("sh");
+    script.arg(root().join("deploy/pack.sh")).args(arguments);
+    let output = script.output().expect("a shell is here");
+    let said = String::from_utf8(output.stderr).expect("it is text");
+    (output.status.code(), said)
+}
+
 #[test]
 fn a_folder_that_is_there_is_left_alone() {
     let folder = TempDir::new().expect("there is room for a folder");
-    let mut script = Command::new("sh");
-    script.arg(root().join("deploy/pack.sh")).arg(folder.path());
-    let output = script.output().expect("a shell is here");
-    assert!(!output.status.success());
+    let (code, said) = refused(&[folder.path()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("is there already") && !said.contains(".spin"),
+        "{said}"
+    );
     assert!(
         fs::read_dir(folder.path())
             .expect("it is there")
             .next()
             .is_none()
     );
+}
+
+/// The refusal must not invite anybody to remove a store.
+#[test]
+fn a_folder_with_a_store_in_it_is_told() {
+    let folder = TempDir::new().expect("there is room for a folder");
+    fs::create_dir(folder.path().join(".spin")).expect("the folder can be written to");
+    let (code, said) = refused(&[folder.path()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("do not remove it: the store with every key"),
+        "{said}"
+    );
+}
+
+#[test]
+fn other_arguments_are_told_the_usage() {
+    let one = Path::new("a");
+    for arguments in [&[][..], &[one, one, one]] {
+        let usage = "usage: deploy/pack.sh DIR [COMPONENT]\n".to_owned();
+        assert_eq!(refused(arguments), (Some(2), usage), "{arguments:?}");
+    }
 }

@@ -13,6 +13,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("systemctl ", "no systemd runs where tests run"),
     ("journalctl ", "no systemd runs where tests run"),
     ("install ", "it changes the machine"),
+    ("cp -R ", "it changes the machine"),
     ("useradd ", "it changes the machine"),
     ("podman ", "images are not to be had where tests run"),
     ("git ", "a test leaves the repository alone"),
@@ -28,6 +29,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     (
         "reprise-host ",
         "it serves until it is ended; its own tests start it with the file",
+    ),
+    (
+        "target/host/reprise-host ",
+        "it serves until it is ended; tests/deploy starts it with a packed folder",
     ),
     ("aws ", "no such cloud is at hand"),
     (

@@ -10,6 +10,8 @@ use reprise_e2e::python;
 use std::env;
 use std::fs;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Tables of a manifest that our host does not know: they are read as TOML alone.
@@ -67,15 +69,22 @@ fn configuration(world: &mut World, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// How long a line may take from the component to the log: it is written behind the answer.
+const LOGGED_SOON: Duration = Duration::from_secs(5);
+
 /// JSON is JSON, and what looks like a line of the log is one of this run's.
 fn json(world: &mut World, text: &str) -> Result<(), String> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let is_log = value.get("level").is_some() && value.get("event").is_some();
-    if is_log && !world.is_logged(text.trim_end()) {
-        return Err(format!(
-            "no such line is in the log:\n{}",
-            world.log().join("\n")
-        ));
+    let start = Instant::now();
+    while is_log && !world.is_logged(text.trim_end()) {
+        if start.elapsed() > LOGGED_SOON {
+            return Err(format!(
+                "no such line is in the log:\n{}",
+                world.log().join("\n")
+            ));
+        }
+        sleep(Duration::from_millis(50));
     }
     Ok(())
 }

@@ -14,13 +14,18 @@
 //! Every conditional write has a connection of its own, because a `WATCH` belongs to one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::aio::ConnectionManager;
 use redis::{AsyncCommands as _, Client, RedisResult};
 use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::{Cas, KeyStream, ResultSize, Store, StoreError, Stores, SwapError};
+
+/// How long a server may take to answer a check: less than somebody who watches the start has patience for.
+const CHECK_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many key names wait to be read by a guest.
 const KEY_STREAM_BUFFER: usize = 4;
@@ -51,6 +56,20 @@ impl RedisStores {
             connection: OnceCell::new(),
         })
     }
+}
+
+/// Asks the server at `url` once whether it is there and lets us in. The error names its address, never the password.
+pub async fn check(url: &str) -> Result<(), String> {
+    let client = Client::open(url).map_err(|error| error.to_string())?;
+    let address = client.get_connection_info().addr.to_string();
+    let asking = async {
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        connection.ping().await
+    };
+    let answer: RedisResult<()> = timeout(CHECK_PATIENCE, asking)
+        .await
+        .map_err(|_| format!("{address}: no answer within {CHECK_PATIENCE:?}"))?;
+    answer.map_err(|error| format!("{address}: {error}"))
 }
 
 #[async_trait]

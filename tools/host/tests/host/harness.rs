@@ -71,6 +71,7 @@ impl Application {
         let log = fs::File::create(self.log_path()).expect("the directory can be written to");
         let mut process = Process(
             self.command(arguments)
+                .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(log)
                 .spawn()
@@ -155,9 +156,11 @@ impl Application {
             .arg(self.path())
             .arg("--cache-dir")
             .arg(cache)
-            .args(["--listen", "127.0.0.1:0"])
             .args(arguments)
             .env("TMPDIR", self.temporary());
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command
     }
 }
@@ -288,6 +291,11 @@ impl Running {
             .args([&format!("-{name}"), &self.process.0.id().to_string()])
             .status();
         assert!(sent.expect("kill is a program").success());
+    }
+
+    /// Closes the process' input, as the system does when whoever started it has ended.
+    pub(crate) fn close_input(&mut self) {
+        drop(self.process.0.stdin.take());
     }
 
     /// Waits for the process to end by itself.

@@ -148,3 +148,16 @@ async fn a_kill_leaves_nothing_that_the_next_start_does_not_remove() {
         assert!(host.ended().await.success());
     }
 }
+
+#[tokio::test]
+async fn the_end_of_the_input_ends_the_host_that_is_to_end_with_it_alone() {
+    let application = Application::new("files = [\"spin.toml\"]");
+    let mut host = application.start(&["--end-with-input"]);
+    assert_eq!(host.get("/plain").await.0, StatusCode::OK);
+    host.close_input();
+    assert!(host.ended().await.success());
+    assert_eq!(application.copies(), 0, "of the guest's files");
+    let mut host = application.start(&[]);
+    host.close_input();
+    assert_eq!(host.get("/plain").await.0, StatusCode::OK);
+}

@@ -9,6 +9,7 @@ mod harness;
 mod instances;
 mod redis_rules;
 mod redis_server;
+mod redis_start;
 mod scripts;
 mod serving;
 mod sole;

@@ -38,6 +38,10 @@ async fn an_argument_with_a_mistake_is_refused() {
         (["--variable", "x"], "needs the form NAME=VALUE"),
         (["--variable", "x=1"], "declares no variable of this name"),
         (["--redis", "http://x"], "error: --redis: "),
+        (
+            ["--listen", "localhost:3077"],
+            "\"localhost:3077\" is not ADDRESS:PORT, such as 127.0.0.1:3077",
+        ),
         (["--state-dir", "/dev/null/x"], "cannot create /dev/null/x"),
         (["--tick", "x"], "invalid value 'x' for '--tick <DURATION>'"),
         (
@@ -52,6 +56,27 @@ async fn an_argument_with_a_mistake_is_refused() {
         let error = application.refusal(&arguments).await;
         assert!(error.contains(message), "{error:?}, not {message:?}");
     }
+}
+
+#[tokio::test]
+async fn a_taken_port_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let error = Application::new("").refusal(&["--listen", &address]).await;
+    let expected = format!("{address} is taken, perhaps by another host; --listen takes another");
+    assert!(error.contains(&expected), "{error}");
+}
+
+#[tokio::test]
+async fn a_redis_with_tls_is_refused_with_the_file_that_names_it() {
+    let application = Application::new("");
+    let file = application.path().join("redis.toml");
+    let text = "[key_value_store.default]\ntype = \"redis\"\nurl = \"rediss://host\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.display().to_string();
+    let error = application.refusal(&["--runtime-config-file", &file]).await;
+    let expected = format!("--runtime-config-file: {file}: key_value_store.default.url: ");
+    assert!(error.contains(&expected), "{error}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,13 @@ const BLINK: Duration = Duration::from_millis(200);
 /// How much of the host's last words an error repeats.
 const LAST_LINES: usize = 5;
 
-/// A running host. It is killed when it is dropped.
+/// A running host. It is killed when it is dropped, and ends by itself with this process, however that ends.
 #[derive(Debug)]
 pub(crate) struct Host {
     process: Child,
+    /// Nothing is written to it: the host ends when it is closed, and the system closes it for a process that has no
+    /// chance to. It is kept here because waiting for a child closes the one in it.
+    _input: Option<ChildStdin>,
     address: String,
 }
 
@@ -33,12 +36,15 @@ impl Host {
         let start = Instant::now();
         let said = File::options().create(true).append(true).open(log);
         command
-            .stdin(Stdio::null())
+            .arg("--end-with-input")
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(said.with_context(|| log.display().to_string())?);
-        let process = command.spawn().context("cannot start the host")?;
+        let mut process = command.spawn().context("cannot start the host")?;
+        let input = process.stdin.take();
         let mut host = Self {
             process,
+            _input: input,
             address: String::new(),
         };
         let output = host.process.stdout.take().context("its output is piped")?;
