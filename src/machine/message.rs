@@ -111,6 +111,13 @@ impl Input {
         Ok(input)
     }
 
+    /// The same request with this body, or which limit that breaks.
+    pub fn with_body(self, body: Blob) -> Result<Self, LimitError> {
+        let input = Self { body, ..self };
+        input.check()?;
+        Ok(input)
+    }
+
     /// Holds the request against the limits; what was read from a store has not been through [`Input::new`].
     pub(super) fn check(&self) -> Result<(), LimitError> {
         visible("the method", &self.method, limits::METHOD_BYTES_MAX)?;

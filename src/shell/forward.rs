@@ -17,8 +17,8 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, Uri};
 
-/// What of a client's request is kept, for the attempts: its listed headers and its trace.
-pub(super) fn input(operation: &Operation, head: &Parts, body: &[u8]) -> Result<Input, LimitError> {
+/// What of a client's request is kept, for the attempts: its listed headers and its trace. Its body is still to come.
+pub(super) fn input(operation: &Operation, head: &Parts) -> Result<Input, LimitError> {
     let headers = &head.headers;
     let mut lines = listed(headers, &operation.forward_headers);
     // The two headers of a trace go together or not at all, whatever the list says of one of them.
@@ -33,7 +33,7 @@ pub(super) fn input(operation: &Operation, head: &Parts, body: &[u8]) -> Result<
         head.method.as_str(),
         target,
         Headers::new(lines)?,
-        Blob::new(body),
+        Blob::new([]),
     )
 }
 

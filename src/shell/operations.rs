@@ -23,8 +23,8 @@ use crate::driver::kv::Kv;
 use crate::driver::store::Identity as StoreIdentity;
 use crate::driver::{Operations, Settled, Timers};
 use crate::machine::{
-    Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal, ResultBody,
-    State, Timestamp,
+    Blob, Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal,
+    ResultBody, State, Timestamp,
 };
 use http::header::{
     CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
@@ -57,6 +57,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     } = submit;
     let content = Content::new(request::bytes(body, operation.request_bytes_max)?);
     local::check(&operation.handler, &content).map_err(Problem::InvalidBody)?;
+    let input = forward::input(operation, head).map_err(Problem::NotKept)?;
     let fingerprint = fingerprint_of(operation, head, &content)?;
     let now = invocation.now;
     let entropy = &mut invocation.entropy;
@@ -77,6 +78,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
         submission
     } else {
         let id = entropy.next_uuid(now.as_unix_ms());
+        let input = input.with_body(Blob::new(content.bytes()));
         let origin = Origin {
             identity: Identity {
                 id,
@@ -85,7 +87,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
                 key: key.as_ref().map(key_hash),
                 fingerprint,
             },
-            input: forward::input(operation, head, content.bytes()).map_err(Problem::NotKept)?,
+            input: input.map_err(Problem::NotKept)?,
             trace: Some(Trace::of(&head.headers).unwrap_or(Trace::started_by(id)).id),
             created_at: now,
         };

@@ -25,6 +25,31 @@ fn charge(service: &Service) -> Seen {
 }
 
 #[test]
+fn what_cannot_be_kept_is_refused_whatever_the_store_does_and_holds() {
+    let long = |route: &str| format!("{route}?{}", "q".repeat(5_000));
+    let order = |quantity: u32| format!(r#"{{"product_id":1,"quantity":{quantity}}}"#);
+    let service = charging();
+    assert_eq!(service.post("/orders", "k", &order(1)).status, 201);
+    // A repeat, a mismatch, a new one; and that of an operation that is forwarded.
+    for (route, key, body) in [
+        ("/orders", "k", order(1)),
+        ("/orders", "k", order(2)),
+        ("/orders", "new", order(1)),
+        ("/charge", "new", "{}".to_owned()),
+    ] {
+        for is_down in [false, true] {
+            if is_down {
+                service.fail(0, false);
+            }
+            let seen = service.post(&long(route), key, &body);
+            let _ = service.heal();
+            assert_eq!(seen.status, 431, "{route} {key}, down: {is_down}, {seen:?}");
+        }
+    }
+    assert_eq!(service.upstream.calls(), 0);
+}
+
+#[test]
 fn a_store_that_fails_at_any_call_costs_a_repeat_and_nothing_else() {
     let mut failed = 0;
     for has_effect in [false, true] {
