@@ -7,6 +7,7 @@ use super::limits;
 use super::orders::{Order, Totals};
 use crate::driver::store::Identity;
 use crate::json::cursor::{self, Cursor, FromJson, Misfit, from_object};
+use crate::json::raw;
 use crate::machine::{Digest, Timestamp};
 use crate::sorted::Sorted;
 
@@ -118,8 +119,17 @@ impl Shard {
 
     /// Reads stored bytes, whatever they are.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, InboxError> {
-        let read = cursor::read(bytes);
-        read.map_err(|_| InboxError::Corrupt("a shard is not the JSON that this version writes"))
+        cursor::read(bytes).map_err(|_| {
+            let is_other = raw::members(bytes).is_ok_and(|members| {
+                let first = members.first();
+                first.is_some_and(|(name, value)| name == "v" && *value != VERSION.to_string())
+            });
+            InboxError::Corrupt(if is_other {
+                "a shard is of another version"
+            } else {
+                "a shard is not the JSON that this version writes"
+            })
+        })
     }
 }
 
@@ -180,7 +190,10 @@ mod tests {
             r#"{"v":1,"products":{},"marks":[{"event":"00","expires_at":7}]}"#,
         ] {
             let shard = Shard::decode(bytes.as_bytes());
-            assert!(matches!(shard, Err(InboxError::Corrupt(_))), "{bytes}");
+            let Err(InboxError::Corrupt(why)) = shard else {
+                panic!("{bytes} was read");
+            };
+            assert_eq!(why.contains("another version"), bytes.contains("\"v\":2"));
         }
     }
 
