@@ -89,7 +89,8 @@ impl SpinKv {
     fn conditional(&self) -> Result<&store::Bucket, KvError> {
         let conditional = &self.opened.conditional;
         if conditional.get().is_none() {
-            let _ = conditional.set(store::open(STORE).map_err(error)?);
+            let opened = self.blocking(|| store::open(STORE));
+            let _ = conditional.set(opened.map_err(error)?);
         }
         Ok(conditional.get().expect("it was just set"))
     }
