@@ -57,7 +57,8 @@ fn check(
     what: &[&str],
 ) -> Result<()> {
     let mut command = workspace.command(program);
-    command.args(["--config", policy]).args(scope);
+    // What is locked is what is looked at: cargo would else bring a stale file up to date in silence.
+    command.args(["--locked", "--config", policy]).args(scope);
     // What a policy allows and nothing needs any more is to be taken out of it.
     command.args(["check", "--deny", "warnings"]).args(what);
     process::run(command).with_context(|| format!("{policy} is not kept"))
