@@ -7,6 +7,7 @@ use crate::machine::Digest;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderName};
 use sha2::{Digest as _, Sha256};
+use std::sync::LazyLock;
 
 /// Reads the tenant of a request. The error says what is wrong, for the client.
 pub fn of(headers: &HeaderMap, tenant_header: Option<&HeaderName>) -> Result<Digest, String> {
@@ -28,6 +29,12 @@ pub fn of(headers: &HeaderMap, tenant_header: Option<&HeaderName>) -> Result<Dig
 /// The tenant of this name, or the one of those who name none.
 #[must_use]
 pub fn digest(name: Option<&[u8]>) -> Digest {
+    // Where nobody names himself, every request would hash the same.
+    static NAMELESS: LazyLock<Digest> = LazyLock::new(|| hashed(None));
+    name.map_or_else(|| *NAMELESS, |name| hashed(Some(name)))
+}
+
+fn hashed(name: Option<&[u8]>) -> Digest {
     let mut hash = Sha256::new();
     // A client that names itself with nothing is not one that does not name itself.
     hash.update([u8::from(name.is_some())]);

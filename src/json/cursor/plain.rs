@@ -73,8 +73,18 @@ impl<T: FromJson> FromJson for Arc<T> {
 
 impl FromJson for (String, String) {
     fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
-        let pair = <[_; 2]>::try_from(Vec::from_json(cursor)?);
-        pair.map(Into::into).map_err(|_| Misfit::new("not a pair"))
+        let (mut first, mut second) = (None, None);
+        cursor.list(|cursor| {
+            let place = match (&first, &second) {
+                (None, _) => &mut first,
+                (Some(_), None) => &mut second,
+                (Some(_), Some(_)) => return Err(Misfit::new("one too many for a pair")),
+            };
+            *place = Some(String::from_json(cursor)?);
+            Ok(())
+        })?;
+        let pair = first.zip(second);
+        pair.ok_or_else(|| Misfit::new("not a pair"))
     }
 }
 

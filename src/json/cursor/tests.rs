@@ -180,6 +180,21 @@ fn numbers_are_whole_and_have_one_spelling() {
 }
 
 #[test]
+fn a_pair_has_two() {
+    let pair = ("a".to_owned(), "b".to_owned());
+    assert_eq!(read(br#"["a","b"]"#), Ok(pair));
+    for text in [
+        r"[]",
+        r#"["a"]"#,
+        r#"["a","b","c"]"#,
+        r#"["a",7]"#,
+        r#""ab""#,
+    ] {
+        assert!(read::<(String, String)>(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn a_map_is_in_the_order_of_its_keys() {
     let map = Sorted::from_iter([(2_u64, 1_u64), (10, 2)]);
     assert_eq!(read(br#"{"2":1,"10":2}"#), Ok(map));
