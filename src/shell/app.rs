@@ -4,7 +4,7 @@ use super::admission::{Asked, admit};
 use super::log::Log;
 use super::outgoing::Outgoing;
 use super::problem::Problem;
-use super::reply::{self, Reply, ReplyBody};
+use super::reply::{Reply, ReplyBody};
 use super::request::{Invocation, RequestBody};
 use super::tally::{Observer, Tally, class_of};
 use super::{console, cors, dead_letters, inbox, metrics, operations, operators, overview, sinks};
@@ -34,10 +34,8 @@ pub struct App {
 pub struct Setup {
     /// The configuration.
     pub config: Config,
-    /// The description of the interface that is served, in YAML.
-    pub openapi: String,
-    /// Reads a file of the operators' page by its name. It is read when it is asked for, which is rare.
-    pub page: fn(&str) -> Result<String, String>,
+    /// Reads a file that is served as it is, by its path. That is when it is asked for, which is rare.
+    pub file: fn(&str) -> Result<String, String>,
 }
 
 /// What a request asks for, or why it is refused: known from its head, before its body is read.
@@ -181,11 +179,8 @@ impl App {
         let access = || self.access(world);
         match asked {
             Asked::Health => Ok(operators::health()),
-            Asked::OpenApi => {
-                let document = access()?.setup.openapi.clone();
-                Ok(reply::text(operators::YAML, document))
-            }
-            Asked::Console(file) => console::show(file, access()?.setup.page),
+            Asked::OpenApi => operators::openapi(access()?.setup.file),
+            Asked::Console(file) => console::show(file, access()?.setup.file),
             Asked::Options { allow } => Ok(options(&allow)),
             Asked::Submit(submit) => {
                 operations::submit(access()?, submit, head, body, invocation).await

@@ -17,6 +17,9 @@ use http::header::{
 };
 use http::request::Parts;
 
+/// Where the manifest mounts the files.
+const MOUNTED: &str = "/console";
+
 /// The path of the page; its files are below.
 pub(super) const CONSOLE_PATH: &str = "/-/console";
 
@@ -72,9 +75,10 @@ pub(super) fn ask<'a>(config: &Config, rest: &str, head: &Parts) -> Result<Asked
     read_only(head, || Ok(Asked::Console(file)))
 }
 
-/// `GET /-/console` and its files. `read` gets one by its name.
+/// `GET /-/console` and its files.
 pub(super) fn show(file: File, read: fn(&str) -> Result<String, String>) -> Result<Reply, Problem> {
-    let text = read(file.name).map_err(Problem::Misconfigured)?;
+    let path = format!("{MOUNTED}/{}", file.name);
+    let text = read(&path).map_err(Problem::Misconfigured)?;
     let mut reply = reply::text(file.media_type, text);
     let headers: [(HeaderName, &'static str); 3] = [
         (CONTENT_SECURITY_POLICY, POLICY),

@@ -193,8 +193,7 @@ fn setup() -> Setup {
         .expect("the reference file is sound");
     Setup {
         config,
-        openapi: DOCUMENT.to_owned(),
-        page: |_| Ok(String::new()),
+        file: |_| Ok(String::new()),
     }
 }
 

@@ -24,8 +24,10 @@ pub(super) const PREFIX: &str = "/-/";
 pub const HEALTH_PATH: &str = "/-/healthz";
 /// The description of the interface.
 pub const OPENAPI_PATH: &str = "/-/openapi.yaml";
+/// Where the manifest mounts the description.
+const OPENAPI: &str = "/openapi.yaml";
 /// The media type of the description (RFC 9512).
-pub const YAML: &str = "application/yaml";
+const YAML: &str = "application/yaml";
 /// Moves the walk over the buckets on.
 pub const TICK_PATH: &str = "/-/tick";
 
@@ -64,6 +66,12 @@ struct TickReport {
 /// `GET /-/healthz`
 pub(super) fn health() -> Reply {
     reply::json(StatusCode::OK, &Health { status: "ok" })
+}
+
+/// `GET /-/openapi.yaml`.
+pub(super) fn openapi(read: fn(&str) -> Result<String, String>) -> Result<Reply, Problem> {
+    let document = read(OPENAPI).map_err(Problem::Misconfigured)?;
+    Ok(reply::text(YAML, document))
 }
 
 /// Lets an operator in. Without a token in the settings there is no such route.

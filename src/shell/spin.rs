@@ -42,10 +42,6 @@ use wire::{Collected, Incoming};
 
 /// Where the manifest mounts the configuration.
 const CONFIG: &str = "/reprise.toml";
-/// Where the manifest mounts the description of the interface.
-const OPENAPI: &str = "/openapi.yaml";
-/// Where the manifest mounts the operators' page.
-const CONSOLE: &str = "/console";
 
 thread_local! {
     // A component has one thread; this is its way to a static without a lock.
@@ -226,9 +222,9 @@ async fn app() -> Rc<App> {
 /// Reads what the manifest mounts, and the variables that it refers to. The inner error is there to stay as long as the
 /// instance; the outer one may pass.
 async fn set_up() -> Result<Result<Setup, String>, String> {
-    let (config, openapi) = match (mounted(CONFIG), mounted(OPENAPI)) {
-        (Ok(config), Ok(openapi)) => (config, openapi),
-        (Err(problem), _) | (_, Err(problem)) => return Ok(Err(problem)),
+    let config = match mounted(CONFIG) {
+        Ok(config) => config,
+        Err(problem) => return Ok(Err(problem)),
     };
     let config = match Draft::parse(&config) {
         Ok(draft) => settle(draft).await?,
@@ -236,8 +232,7 @@ async fn set_up() -> Result<Result<Setup, String>, String> {
     };
     Ok(config.map(|config| Setup {
         config,
-        openapi,
-        page: |name| mounted(&format!("{CONSOLE}/{name}")),
+        file: mounted,
     }))
 }
 

@@ -53,8 +53,7 @@ impl<K: Kv + Clone, O: Outgoing + Clone> Running<K, O> {
     pub fn new(config: Config, kv: K, outgoing: O, log: fn(&str)) -> Self {
         let setup = Setup {
             config,
-            openapi: "openapi: 3.1.0\n".to_owned(),
-            page: |name| Ok(format!("the file {name}")),
+            file: |path| Ok(format!("the file {path}")),
         };
         Self {
             app: App::new(Ok(setup)),

@@ -18,7 +18,7 @@ const POLICY: [&str; 10] = [
 
 fn assert_is_file(seen: &Seen, media_type: &str, name: &str) {
     assert_eq!(seen.status, 200, "{seen:?}");
-    assert_eq!(seen.body, format!("the file {name}").as_bytes());
+    assert_eq!(seen.body, format!("the file /console/{name}").as_bytes());
     let policy = seen.header("content-security-policy").expect("a policy");
     assert!(policy.split("; ").eq(POLICY), "{policy}");
     for (header, value) in [

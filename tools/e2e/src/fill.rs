@@ -151,8 +151,7 @@ fn setup() -> Setup {
     };
     Setup {
         config: draft.settle(default).expect("the configuration is sound"),
-        openapi: String::new(),
-        page: |_| Err("nobody looks".to_owned()),
+        file: |_| Err("nobody looks".to_owned()),
     }
 }
 
