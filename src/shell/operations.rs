@@ -113,8 +113,12 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     } else {
         Turn::Repeat
     };
-    // An attempt may have taken its time.
-    let reply = answer(&record, operation, turn, (open.clock)())?;
+    let told_at = match turn {
+        Turn::Repeat => now,
+        // An attempt may have taken its time.
+        Turn::First | Turn::RepeatThatWorked => (open.clock)(),
+    };
+    let reply = answer(&record, operation, turn, told_at)?;
     if reply.headers().contains_key(REPLAYED) {
         repeat("replays");
     } else if turn != Turn::First && !record.state().is_terminal() {

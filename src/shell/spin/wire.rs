@@ -24,10 +24,6 @@ pub(super) fn head(request: &types::Request) -> Option<Parts> {
     let (mut head, ()) = Request::new(()).into_parts();
     head.method = Method::try_from(request.get_method()).ok()?;
     head.headers = header_map(&request.get_headers())?;
-    // Which host a request names makes no difference here, but it has to be one.
-    if let Some(authority) = request.get_authority() {
-        Authority::try_from(authority).ok()?;
-    }
     if let Some(path) = request.get_path_with_query() {
         head.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
     }
