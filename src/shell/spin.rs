@@ -84,11 +84,11 @@ async fn handle(
     let app = app().await;
     let admission = app.admit(head);
     let body = match admission.body_bytes_max() {
-        Some(bytes_max) => read(Incoming::of_request(request), bytes_max).await,
+        Some(bytes_max) => read(Incoming::of_request(request, head), bytes_max).await,
         None => {
             // Most requests that take no body have none, and then nothing has to be waited for.
             if head.headers.contains_key(CONTENT_LENGTH) || !head.method.is_safe() {
-                pass_over(Incoming::of_request(request)).await;
+                pass_over(Incoming::of_request(request, head)).await;
             }
             RequestBody::Whole(Vec::new())
         }
@@ -226,7 +226,7 @@ async fn app() -> Rc<App> {
     }
 }
 
-/// Reads what the manifest mounts, and the variables that it refers to. The inner error is there to stay as long as the
+/// Reads the configuration, and the variables that it refers to. The inner error is there to stay as long as the
 /// instance; the outer one may pass.
 async fn set_up() -> Result<Result<Setup, String>, String> {
     let config = match mounted(CONFIG) {

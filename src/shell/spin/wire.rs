@@ -32,16 +32,20 @@ pub(super) fn head(request: &types::Request) -> Option<Parts> {
 
 /// Whether the headers tell at most one length, and that as a number.
 fn is_of_one_mind(headers: &HeaderMap) -> bool {
-    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
-    let is_length = |length: &HeaderValue| {
-        let length = length.to_str().ok().and_then(|length| length.parse().ok());
-        length.is_some_and(|length: i64| length >= 0)
-    };
-    lengths.next().is_none_or(is_length) && lengths.next().is_none()
+    let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
+    lengths == 0 || lengths == 1 && length_of(headers).is_some()
+}
+
+/// How long the headers say that the body is, in bytes.
+fn length_of(headers: &HeaderMap) -> Option<u64> {
+    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<i64>();
+    length.ok()?.try_into().ok()
 }
 
 /// A body that comes in.
 pub(super) struct Incoming {
+    /// How long it should be, in bytes, where that is known. An empty one costs no more if it is not.
+    length_bytes: Option<usize>,
     bytes: StreamReader<u8>,
     end: FutureReader<End>,
     /// How the other side is told what became of its body; dropping it says that all is well.
@@ -49,16 +53,21 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// The body of a request.
-    pub(super) fn of_request(request: types::Request) -> Self {
-        Self::start(|said| types::Request::consume_body(request, said))
+    /// The body of a request with this head.
+    pub(super) fn of_request(request: types::Request, head: &Parts) -> Self {
+        let length_bytes = length_of(&head.headers).and_then(|length| length.try_into().ok());
+        Self::start(length_bytes.filter(|length| *length > 0), |said| {
+            types::Request::consume_body(request, said)
+        })
     }
 
+    /// The body of a response. The length that its head tells may be that of another one: the answer to HEAD has none.
     fn of_response(response: types::Response) -> Self {
-        Self::start(|said| types::Response::consume_body(response, said))
+        Self::start(None, |said| types::Response::consume_body(response, said))
     }
 
     fn start(
+        length_bytes: Option<usize>,
         consume: impl FnOnce(
             FutureReader<Result<(), ErrorCode>>,
         ) -> (StreamReader<u8>, FutureReader<End>),
@@ -66,6 +75,7 @@ impl Incoming {
         let (said, said_reader) = wit_future::new(|| Ok(()));
         let (bytes, end) = consume(said_reader);
         Self {
+            length_bytes,
             bytes,
             end,
             _said: said,
@@ -88,10 +98,19 @@ impl Incoming {
     }
 
     /// Reads a body of at most this many bytes.
+    ///
+    /// A body that is over once as many bytes have come as its head told is whole, and how it ended is not asked, which
+    /// would be another turn of the host's. Where the length frames the body (RFC 9112, section 6.3) it cannot end
+    /// otherwise. Over HTTP/2 a sender may go on (RFC 9113, section 8.1.1): the host then resets the stream, and what
+    /// was announced is acted on as if the client had been lost behind it.
     pub(super) async fn collect(mut self, bytes_max: usize) -> Result<Collected, ErrorCode> {
-        let mut collected = Vec::new();
+        let mut length_bytes = self.length_bytes;
+        let room_bytes = length_bytes.map_or(PIECE_BYTES, |length| length.min(PIECE_BYTES));
+        let mut collected = Vec::with_capacity(room_bytes);
         loop {
-            if collected.len() == collected.capacity() {
+            let is_as_long = length_bytes == Some(collected.len());
+            // A read without room tells whether there is more, and the host knows that at once.
+            if collected.len() == collected.capacity() && !is_as_long {
                 collected.reserve(PIECE_BYTES);
             }
             let result;
@@ -102,12 +121,16 @@ impl Incoming {
                 return Ok(Collected::TooLarge { read, rest: self });
             }
             match result {
+                StreamResult::Complete(0) => length_bytes = None,
                 StreamResult::Complete(_) => {}
-                StreamResult::Dropped | StreamResult::Cancelled => break,
+                StreamResult::Dropped | StreamResult::Cancelled if is_as_long => break,
+                StreamResult::Dropped | StreamResult::Cancelled => {
+                    // A body that broke off ends as one that is whole does; only this tells.
+                    self.end.await?;
+                    break;
+                }
             }
         }
-        // A body that broke off ends as one that is whole does; only this tells.
-        self.end.await?;
         Ok(Collected::Whole(collected))
     }
 }

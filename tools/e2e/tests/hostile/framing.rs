@@ -218,6 +218,11 @@ fn chunks_are_as_long_as_they_say_or_the_body_is_broken() {
             BROKEN,
         ),
         ("another end", chunked("6\r\na bodyXX0\r\n\r\n"), BROKEN),
+        (
+            "broken behind a length that does not count",
+            chunked("6\r\na bodyXX0\r\n\r\n").line("Content-Length: 6"),
+            BROKEN,
+        ),
     ]);
 }
 

@@ -3,6 +3,7 @@
 use super::setting::Expected::{Closed, Forwarded, Host, Problem, Told};
 use super::setting::{Setting, pay, put};
 use reprise_e2e::raw::{RawRequest, answers};
+use reprise_e2e::wire::one_request;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -159,13 +160,17 @@ fn over_http_2_nothing_gets_a_second_meaning() {
         (":path", "/items/1/parts"),
         (":authority", "reprise.example"),
     ];
-    let sent = |more: &[(&str, &str)], body: &[u8]| {
+    let sent = |more: &[(&str, &str)], body: &[&[u8]]| {
         http_2(setting.host.address(), &[&pseudo[..], more].concat(), body)
     };
-    assert!(
-        sent(&[("x-shop", "berlin")], b"a"),
-        "a sound request is answered"
-    );
+    for (more, body) in [
+        (("x-shop", "berlin"), &[b"abcd".as_slice()][..]),
+        (("content-length", "4"), &[b"abcd"]),
+        (("content-length", "4"), &[b"ab", b"cd"]),
+        (("content-length", "4"), &[b"abcd", b""]),
+    ] {
+        assert!(sent(&[more], body), "a sound request is answered: {more:?}");
+    }
     for more in [
         &[("transfer-encoding", "chunked")][..],
         &[("connection", "close")],
@@ -177,15 +182,24 @@ fn over_http_2_nothing_gets_a_second_meaning() {
         &[(":path", "/-/metrics")],
         &[("x-shop: a\r\ninjected", "1")],
     ] {
-        assert!(!sent(more, b"0\r\n\r\n"), "{more:?}");
+        assert!(!sent(more, &[b"0\r\n\r\n"]), "{more:?}");
         assert_eq!(setting.client.get("/-/healthz").status, 200, "{more:?}");
     }
-    assert_eq!(setting.wire.connections().len(), 1);
-    assert_eq!(setting.operations(), 1);
+    assert_eq!(setting.wire.connections().len(), 4);
+    assert_eq!(setting.operations(), 4);
+    // Who goes on behind the length is reset. What came until then may have been acted on, and nothing else is.
+    for _ in 0..10 {
+        sent(&[("content-length", "4")], &[b"abcd", b"efgh"]);
+        assert_eq!(setting.client.get("/-/healthz").status, 200);
+    }
+    for connection in setting.wire.connections() {
+        assert_eq!(one_request(&connection).expect("one request").1, b"abcd");
+    }
 }
 
-/// Sends one request over HTTP/2 and tells whether it was answered; else its stream or the connection was reset.
-fn http_2(address: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
+/// Sends one request over HTTP/2, its body in as many frames, and tells whether it was answered; else its stream or the
+/// connection was reset.
+fn http_2(address: &str, headers: &[(&str, &str)], body: &[&[u8]]) -> bool {
     const DATA: u8 = 0;
     const HEADERS: u8 = 1;
     const SETTINGS: u8 = 4;
@@ -208,12 +222,15 @@ fn http_2(address: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a time-out can be set");
-    let bytes = [
+    let mut bytes = vec![
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         frame(SETTINGS, 0, 0, b""),
         frame(HEADERS, 4, 1, &block),
-        frame(DATA, 1, 1, body),
     ];
+    for (nth, data) in body.iter().enumerate() {
+        let ends_stream = u8::from(nth + 1 == body.len());
+        bytes.push(frame(DATA, ends_stream, 1, data));
+    }
     let _ = stream.write_all(&bytes.concat());
     loop {
         let mut head = [0; 9];
