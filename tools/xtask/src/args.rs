@@ -1,66 +1,19 @@
 //! The command line of `cargo xtask`, parsed once into a [`Task`]. Nothing here acts.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 
-use crate::{bench, demo, watch};
-
-/// What `cargo xtask help` prints.
-pub(crate) const USAGE: &str = "\
-The development commands of Reprise.
-
-  cargo xtask up [--host] [--listen ADDR] [--state-dir DIR] [--tick DURATION | --no-tick] [-- ARGS…]
-      Builds the components and serves them on http://127.0.0.1:3000, with `spin up` where a Spin of at least 4.1
-      is on the PATH and with the workspace's own host otherwise or with --host. ARGS go to the server as they are.
-      Ticks every second, or as often as --tick says, so that work goes on when nobody asks. That takes an operators'
-      token: without one (SPIN_VARIABLE_ADMIN_TOKEN, or -- --variable admin_token=TOKEN) this run gets a random one.
-  cargo xtask tick [--listen ADDR] [--every DURATION] [--beside PID]
-      Calls POST /-/tick of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped or
-      is no longer a child of the process PID. `up` starts it beside Spin, which has no ticks.
-  cargo xtask demo [--step] [--keep]
-      Builds what `up` builds and plays a story of lost answers, outages and crashes on a free port, checking each
-      promise. --step: waits for Enter before each act. --keep: leaves the service running at the end.
-  cargo xtask watch [--listen ADDR] [--every DURATION]
-      Shows the counters of what is served at ADDR, with SPIN_VARIABLE_ADMIN_TOKEN for a token, until it is stopped.
-  cargo xtask test [--quick | --store STORE]
-      Checks everything. --quick: formatting, lints and tests of the components' code, natively. --store: only the
-      end-to-end tests, on sqlite with one host, on redis with one, or on redis-two with two that are asked in turn.
-  cargo xtask release-check
-      Says whether what is here can be released: one version everywhere and in the change log, nothing that is not
-      committed, documentation without warnings, the component's size and imports, the documents' examples.
-  cargo xtask wasm
-      Builds the components and prints their paths and sizes.
-  cargo xtask imports [--bless]
-      Builds the component and compares its imports with wit/imports.txt. --bless: writes that file instead.
-  cargo xtask deny
-      Holds what the workspace depends on against deny.toml and its like: licences, sources, versions, and known flaws
-      where their database can be reached. Installs cargo-deny in the target directory if it is not on the PATH.
-  cargo xtask bench [--quick] [OPTIONS…]
-      Measures Reprise beside its peers and prints a table; `cargo xtask bench --help` lists the options. --quick: only
-      checks that the benchmark works, on what the tests have built.
-  cargo xtask python
-      Installs the Python programs of the end-to-end tests in the target directory, and prints where their Python is:
-      `REPRISE_PYTHON=$(cargo xtask python) cargo test --profile host --package reprise-e2e --test openapi`.
-  cargo xtask axe
-      Installs the accessibility checker of the end-to-end tests in the target directory, and prints where it is:
-      `REPRISE_AXE=$(cargo xtask axe) cargo test --profile host --package reprise-e2e --test console`.
-  cargo xtask help [COMMAND]
-      Tells this, or what a command does, as `cargo xtask COMMAND --help` does.
-";
-
-/// How a command's paragraph in [`USAGE`] begins, up to the command.
-const PARAGRAPH: &str = "\n  cargo xtask ";
+use crate::checks::Checks;
+use crate::{bench, demo, help, serve, tick, watch};
 
 /// Where `up` serves unless told otherwise.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:3000";
 
 /// How often ticks come unless told otherwise: a retry or a delivery is then late by a second at most.
-const DEFAULT_TICK: Duration = Duration::from_secs(1);
+pub(crate) const DEFAULT_TICK: Duration = Duration::from_secs(1);
 
 /// One command with its options.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,9 +21,9 @@ pub(crate) enum Task {
     /// Print what is known of everything, or of one command.
     Help(String),
     /// Build and serve.
-    Up(UpOptions),
+    Up(serve::Options),
     /// Call a served application's tick, again and again.
-    Tick(TickOptions),
+    Tick(tick::Options),
     /// Build, and play the story.
     Demo(demo::Options),
     /// Show a served application's counters, again and again.
@@ -85,7 +38,7 @@ pub(crate) enum Task {
     /// Hold the dependencies against their policies.
     Deny,
     /// Measure.
-    Bench(BenchOptions),
+    Bench(bench::Options),
     /// Install the Python programs of the end-to-end tests.
     Python,
     /// Install the accessibility checker of the end-to-end tests.
@@ -94,98 +47,6 @@ pub(crate) enum Task {
     ReleaseCheck,
     /// Run checks.
     Test(Checks),
-}
-
-/// Which checks to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checks {
-    /// All of them.
-    All,
-    /// Those that need neither wasm nor wasmtime.
-    Quick,
-    /// The end-to-end tests on this store.
-    EndToEnd(Store),
-}
-
-/// What the end-to-end tests run on: which store, and how many hosts use it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
-    /// A file, with one host.
-    Sqlite,
-    /// A Redis, with one host.
-    Redis,
-    /// A Redis, with two hosts that are asked in turn.
-    RedisTwo,
-}
-
-impl Store {
-    pub(crate) const ALL: [Self; 3] = [Self::Sqlite, Self::Redis, Self::RedisTwo];
-
-    /// What the tests call it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Redis => "redis",
-            Self::RedisTwo => "redis-two",
-        }
-    }
-}
-
-/// How `up` should serve.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UpOptions {
-    /// Use the workspace's own host even where a Spin is installed.
-    pub(crate) own_host: bool,
-    /// The address to listen on. A name, which Spin alone would take, is none.
-    pub(crate) listen: SocketAddr,
-    /// Where the server keeps its state, when not where it would by itself.
-    pub(crate) state_dir: Option<PathBuf>,
-    /// How often to tick, if at all.
-    pub(crate) tick: Option<Duration>,
-    /// Arguments for the server that this program does not know.
-    pub(crate) passed_on: Vec<OsString>,
-}
-
-impl Default for UpOptions {
-    fn default() -> Self {
-        Self {
-            own_host: false,
-            listen: DEFAULT_LISTEN.parse().expect("it is an address"),
-            state_dir: None,
-            tick: Some(DEFAULT_TICK),
-            passed_on: Vec::new(),
-        }
-    }
-}
-
-/// What `tick` should call, and how often.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TickOptions {
-    /// The address that the application listens on.
-    pub(crate) listen: String,
-    /// The time between two ticks.
-    pub(crate) every: Duration,
-    /// The process with which ticks end: they go on only as long as it is this one's parent.
-    pub(crate) beside: Option<u32>,
-}
-
-impl Default for TickOptions {
-    fn default() -> Self {
-        Self {
-            listen: DEFAULT_LISTEN.to_owned(),
-            every: DEFAULT_TICK,
-            beside: None,
-        }
-    }
-}
-
-/// What `bench` has to know of its arguments; the benchmark itself reads all of them.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct BenchOptions {
-    /// Only check that it works.
-    pub(crate) quick: bool,
-    /// Everything behind the command's name.
-    pub(crate) passed_on: Vec<OsString>,
 }
 
 /// Parses the arguments that follow the program's name.
@@ -199,53 +60,37 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Task> {
     let mut parser = Parser::from_args(known);
     let name = match parser.next()? {
         None | Some(Arg::Long("help") | Arg::Short('h')) => {
-            return Ok(Task::Help(USAGE.to_owned()));
+            return Ok(Task::Help(help::USAGE.to_owned()));
         }
         Some(Arg::Value(name)) => name.string()?,
         Some(option @ (Arg::Long(_) | Arg::Short(_))) => return Err(option.unexpected().into()),
     };
     if is_help {
-        return help_of(&name);
+        return help::of(&name).map(Task::Help);
     }
     if name != "up" && !passed_on.is_empty() {
         bail!("only `up` passes arguments on after `--`");
     }
     match name.as_str() {
         "help" => match parser.next()? {
-            None => Ok(Task::Help(USAGE.to_owned())),
-            Some(Arg::Value(name)) => help_of(&name.string()?),
+            None => Ok(Task::Help(help::USAGE.to_owned())),
+            Some(Arg::Value(name)) => help::of(&name.string()?).map(Task::Help),
             Some(option @ (Arg::Long(_) | Arg::Short(_))) => Err(option.unexpected().into()),
         },
-        "up" => up(&mut parser, passed_on),
-        "tick" => tick(&mut parser),
+        "up" => serve::Options::parse(&mut parser, passed_on).map(Task::Up),
+        "tick" => tick::Options::parse(&mut parser).map(Task::Tick),
         "demo" => demo::Options::parse(&mut parser).map(Task::Demo),
         "watch" => watch::Options::parse(&mut parser).map(Task::Watch),
         "wasm" => flag(&mut parser, None).map(|_| Task::Wasm),
         "imports" => flag(&mut parser, Some("bless")).map(|bless| Task::Imports { bless }),
         "deny" => flag(&mut parser, None).map(|_| Task::Deny),
-        "bench" => Ok(Task::Bench(bench(known_after_name))),
+        "bench" => Ok(Task::Bench(bench::Options::of(known_after_name))),
         "python" => flag(&mut parser, None).map(|_| Task::Python),
         "axe" => flag(&mut parser, None).map(|_| Task::Axe),
         "release-check" => flag(&mut parser, None).map(|_| Task::ReleaseCheck),
-        "test" => checks(&mut parser).map(Task::Test),
+        "test" => Checks::parse(&mut parser).map(Task::Test),
         other => bail!("no command `{other}`; `cargo xtask help` lists them"),
     }
-}
-
-/// What one command does.
-fn help_of(name: &str) -> Result<Task> {
-    if name == "bench" {
-        return Ok(Task::Help(bench::USAGE.to_owned()));
-    }
-    let mut paragraphs = USAGE.split(PARAGRAPH).skip(1);
-    let is_of = |paragraph: &&str| paragraph.split_whitespace().next() == Some(name);
-    let paragraph = paragraphs
-        .find(is_of)
-        .with_context(|| format!("no command `{name}`; `cargo xtask help` lists them"))?;
-    Ok(Task::Help(format!(
-        "cargo xtask {}\n",
-        paragraph.trim_end()
-    )))
 }
 
 /// The arguments before the first `--`, and those after it.
@@ -259,59 +104,6 @@ fn split_at_double_dash(mut args: Vec<OsString>) -> (Vec<OsString>, Vec<OsString
     let passed_on = args.split_off(at + 1);
     args.truncate(at);
     (args, passed_on)
-}
-
-fn up(parser: &mut Parser, passed_on: Vec<OsString>) -> Result<Task> {
-    let mut options = UpOptions {
-        passed_on,
-        ..UpOptions::default()
-    };
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("host") => options.own_host = true,
-            Arg::Long("listen") => options.listen = address(parser).context("--listen")?,
-            Arg::Long("state-dir") => options.state_dir = Some(PathBuf::from(parser.value()?)),
-            Arg::Long("tick") => options.tick = Some(duration(parser).context("--tick")?),
-            Arg::Long("no-tick") => options.tick = None,
-            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
-                return Err(other.unexpected()).context("arguments for the server go after `--`");
-            }
-        }
-    }
-    Ok(Task::Up(options))
-}
-
-fn tick(parser: &mut Parser) -> Result<Task> {
-    let mut options = TickOptions::default();
-    while let Some(arg) = parser.next()? {
-        match arg {
-            Arg::Long("listen") => options.listen = parser.value()?.string().context("--listen")?,
-            Arg::Long("every") => options.every = duration(parser).context("--every")?,
-            Arg::Long("beside") => {
-                options.beside = Some(parser.value()?.parse().context("--beside")?);
-            }
-            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
-                return Err(other.unexpected().into());
-            }
-        }
-    }
-    Ok(Task::Tick(options))
-}
-
-fn bench(passed_on: Vec<OsString>) -> BenchOptions {
-    BenchOptions {
-        quick: passed_on.iter().any(|argument| argument == "--quick"),
-        passed_on,
-    }
-}
-
-/// Reads an option's value as an address to listen on.
-fn address(parser: &mut Parser) -> Result<SocketAddr> {
-    let text = parser.value()?.string()?;
-    let address = text.parse().ok();
-    address.with_context(|| {
-        format!("{text:?} is not ADDRESS:PORT, such as 127.0.0.1:3077 or [::1]:3077")
-    })
 }
 
 /// Reads an option's value as a time that is not zero, written as in `reprise.toml`.
@@ -339,28 +131,6 @@ pub(crate) fn duration(parser: &mut Parser) -> Result<Duration> {
     }
 }
 
-/// Reads which checks to run.
-fn checks(parser: &mut Parser) -> Result<Checks> {
-    let mut which = Checks::All;
-    while let Some(arg) = parser.next()? {
-        which = match arg {
-            Arg::Long("quick") if which == Checks::All => Checks::Quick,
-            Arg::Long("store") if which == Checks::All => {
-                let name = parser.value()?.string()?;
-                let store = Store::ALL.into_iter().find(|store| store.name() == name);
-                Checks::EndToEnd(store.with_context(|| {
-                    let names = Store::ALL.map(Store::name);
-                    format!("--store: {name:?} is not one of {}", names.join(", "))
-                })?)
-            }
-            other @ (Arg::Long(_) | Arg::Short(_) | Arg::Value(_)) => {
-                return Err(other.unexpected().into());
-            }
-        };
-    }
-    Ok(which)
-}
-
 /// Reads the rest of a command that knows at most one option, and tells whether that was given.
 fn flag(parser: &mut Parser, known: Option<&str>) -> Result<bool> {
     let mut given = false;
@@ -378,6 +148,8 @@ fn flag(parser: &mut Parser, known: Option<&str>) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::Store;
+    use std::path::PathBuf;
 
     fn parsed(line: &str) -> Result<Task, String> {
         parse(line.split_whitespace().map(OsString::from)).map_err(|error| format!("{error:#}"))
@@ -386,7 +158,11 @@ mod tests {
     #[test]
     fn each_command_with_and_without_its_options() {
         for line in ["", "--help", "help"] {
-            assert_eq!(parsed(line), Ok(Task::Help(USAGE.to_owned())), "{line}");
+            assert_eq!(
+                parsed(line),
+                Ok(Task::Help(help::USAGE.to_owned())),
+                "{line}"
+            );
         }
         assert_eq!(parsed("wasm"), Ok(Task::Wasm));
         assert_eq!(parsed("imports"), Ok(Task::Imports { bless: false }));
@@ -405,8 +181,8 @@ mod tests {
             let task = Task::Test(Checks::EndToEnd(store));
             assert_eq!(parsed(&format!("test --store {name}")), Ok(task));
         }
-        assert_eq!(parsed("up"), Ok(Task::Up(UpOptions::default())));
-        assert_eq!(parsed("tick"), Ok(Task::Tick(TickOptions::default())));
+        assert_eq!(parsed("up"), Ok(Task::Up(serve::Options::default())));
+        assert_eq!(parsed("tick"), Ok(Task::Tick(tick::Options::default())));
     }
 
     #[test]
@@ -415,7 +191,7 @@ mod tests {
             Ok(Task::Help(text)) => text,
             other => panic!("{line}: {other:?}"),
         };
-        let names = USAGE.split(PARAGRAPH).skip(1);
+        let names = help::USAGE.split(help::PARAGRAPH).skip(1);
         let names: Vec<_> = names
             .filter_map(|text| text.split_whitespace().next())
             .collect();
@@ -438,7 +214,7 @@ mod tests {
 
     #[test]
     fn up_takes_its_own_options_and_leaves_the_rest_alone() {
-        let expected = UpOptions {
+        let expected = serve::Options {
             own_host: true,
             listen: "127.0.0.1:4000".parse().unwrap(),
             state_dir: Some(PathBuf::from("state")),
@@ -457,8 +233,8 @@ mod tests {
 
     #[test]
     fn the_benchmark_reads_its_own_options() {
-        assert_eq!(parsed("bench"), Ok(Task::Bench(BenchOptions::default())));
-        let expected = BenchOptions {
+        assert_eq!(parsed("bench"), Ok(Task::Bench(bench::Options::default())));
+        let expected = bench::Options {
             quick: true,
             passed_on: ["--seconds", "3", "--quick"].map(OsString::from).to_vec(),
         };
@@ -483,7 +259,7 @@ mod tests {
         ] {
             assert_eq!(pace(line), Ok(pace_ms), "{line}");
         }
-        let expected = TickOptions {
+        let expected = tick::Options {
             listen: "127.0.0.1:4000".to_owned(),
             every: Duration::from_millis(50),
             beside: Some(17),

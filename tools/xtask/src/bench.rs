@@ -9,7 +9,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::args::BenchOptions;
 use crate::build::{self, HOST_PACKAGE, HostProfile};
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{SANDBOX, Workspace};
@@ -21,8 +20,27 @@ pub(crate) const USAGE: &str = include_str!("../../bench/src/usage.txt");
 /// The package that measures.
 const PACKAGE: &str = "reprise-bench";
 
+/// What has to be known of the arguments before; the benchmark itself reads all of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Only check that it works.
+    pub(crate) quick: bool,
+    /// Everything behind the command's name.
+    pub(crate) passed_on: Vec<OsString>,
+}
+
+impl Options {
+    /// Looks at the arguments behind the command.
+    pub(crate) fn of(passed_on: Vec<OsString>) -> Self {
+        Self {
+            quick: passed_on.iter().any(|argument| argument == "--quick"),
+            passed_on,
+        }
+    }
+}
+
 /// Builds everything, then measures.
-pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()> {
+pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
     let profile = if options.quick {
         HostProfile::Host
     } else {

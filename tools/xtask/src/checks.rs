@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every check, in the order of what they cost, up to the first that fails.
 
+mod options;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::args::{Checks, Store};
 use crate::build::HostProfile;
 use crate::proxies::Proxies;
 use crate::toolchain::WasmToolchain;
 use crate::workspace::{MAIN, Workspace};
 use crate::{axe, bench, build, debian, deny, process, proxies, python};
+pub(crate) use options::{Checks, Store};
 
 /// The tests of the built components over HTTP. Building the host's own tests builds the host that they start.
 const END_TO_END_PACKAGE: &str = "reprise-e2e";

@@ -14,6 +14,7 @@ mod checks;
 mod debian;
 mod demo;
 mod deny;
+mod help;
 mod http;
 mod imports;
 mod json;

@@ -1,5 +1,7 @@
 //! `cargo xtask up`: from nothing to a served address.
 
+mod options;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -10,14 +12,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::args::UpOptions;
 use crate::token::{self, Token};
 use crate::toolchain::WasmToolchain;
 use crate::workspace::Workspace;
 use crate::{build, process, spin, store_file, tick};
+pub(crate) use options::Options;
 
 /// Builds the components and what serves them, then becomes that server.
-pub(crate) fn up(workspace: &Workspace, options: &UpOptions) -> Result<()> {
+pub(crate) fn up(workspace: &Workspace, options: &Options) -> Result<()> {
     let ticks = Ticks::settle(options, env::var_os(token::ENVIRONMENT).as_deref())?;
     check_free(options.listen)?;
     build::components(workspace, &WasmToolchain::prepare(workspace)?)?;
@@ -64,7 +66,7 @@ struct Ticks {
 
 impl Ticks {
     /// Finds or draws the token, unless there are to be no ticks.
-    fn settle(options: &UpOptions, environment: Option<&OsStr>) -> Result<Option<Self>> {
+    fn settle(options: &Options, environment: Option<&OsStr>) -> Result<Option<Self>> {
         let Some(every) = options.tick else {
             return Ok(None);
         };
@@ -104,7 +106,7 @@ impl Ticks {
     }
 }
 
-fn serves_with_spin(workspace: &Workspace, options: &UpOptions) -> bool {
+fn serves_with_spin(workspace: &Workspace, options: &Options) -> bool {
     if options.own_host {
         return false;
     }
@@ -122,7 +124,7 @@ fn serves_with_spin(workspace: &Workspace, options: &UpOptions) -> bool {
 }
 
 /// The arguments that Spin and our host understand alike.
-fn server_arguments(manifest: &Path, options: &UpOptions) -> Result<Vec<OsString>> {
+fn server_arguments(manifest: &Path, options: &Options) -> Result<Vec<OsString>> {
     let mut arguments: Vec<OsString> = vec!["--from".into(), manifest.into(), "--listen".into()];
     arguments.push(options.listen.to_string().into());
     if let Some(dir) = &options.state_dir {
@@ -157,13 +159,13 @@ mod tests {
     #[test]
     fn both_servers_get_the_same_arguments() {
         let words =
-            |options: &UpOptions| server_arguments(Path::new("/w/spin.toml"), options).unwrap();
-        let default = UpOptions::default();
+            |options: &Options| server_arguments(Path::new("/w/spin.toml"), options).unwrap();
+        let default = Options::default();
         assert_eq!(
             words(&default),
             ["--from", "/w/spin.toml", "--listen", "127.0.0.1:3000"]
         );
-        let full = UpOptions {
+        let full = Options {
             own_host: true,
             listen: "127.0.0.1:1".parse().unwrap(),
             state_dir: Some("/s".into()),
@@ -204,9 +206,9 @@ mod tests {
             (vec![], Some("own"), None),
             (vec!["--variable", "admin_token=own"], None, None),
         ] {
-            let options = UpOptions {
+            let options = Options {
                 passed_on: passed_on.iter().map(OsString::from).collect(),
-                ..UpOptions::default()
+                ..Options::default()
             };
             let ticks = Ticks::settle(&options, environment.map(OsStr::new)).unwrap();
             let ticks = ticks.expect("they are on");
@@ -218,18 +220,18 @@ mod tests {
             assert_eq!(token, handed_over, "{passed_on:?} {environment:?}");
             assert_eq!(ticks.token.reveal().len(), handed_over.unwrap_or(3));
         }
-        let off = UpOptions {
+        let off = Options {
             tick: None,
-            ..UpOptions::default()
+            ..Options::default()
         };
         assert!(Ticks::settle(&off, None).unwrap().is_none());
     }
 
     #[test]
     fn a_relative_state_directory_is_the_caller_s() {
-        let options = UpOptions {
+        let options = Options {
             state_dir: Some("state".into()),
-            ..UpOptions::default()
+            ..Options::default()
         };
         let here = env::current_dir().unwrap().join("state");
         let words = server_arguments(Path::new("/w/spin.toml"), &options).unwrap();

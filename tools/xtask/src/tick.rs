@@ -2,6 +2,8 @@
 //!
 //! Our own host needs none of this: `--tick` is an option of it. What both do is the same, see `tools/host/src/ticks.rs`.
 
+mod options;
+
 use std::env;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -9,10 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::args::TickOptions;
 use crate::http::{self, Answer, Failure, Request};
 use crate::json;
 use crate::token::{self, ENVIRONMENT};
+pub(crate) use options::Options;
 
 /// The pause before the next tick while there is work left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -36,7 +38,7 @@ pub(crate) fn beside(this: u32, listen: &str, every: Duration, token: &str) -> R
 }
 
 /// Ticks until the process that it belongs to is gone, or without end.
-pub(crate) fn tick(options: &TickOptions) -> Result<()> {
+pub(crate) fn tick(options: &Options) -> Result<()> {
     let token = token::from_environment()?;
     let mut trouble = Trouble::Starting;
     while options.beside.is_none_or(is_parent) {
