@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::limits;
 use super::record::Record;
-use reprise_json::cursor::{Cursor, Misfit};
+use reprise_json::cursor::{self, Unread};
 
 /// The version that is written. Version 2 has the reasons in the history; without them its records are those of version 1.
 pub const VERSION: u64 = 2;
@@ -71,28 +71,14 @@ pub fn decode(bytes: &[u8]) -> Result<Record, DecodeError> {
     if bytes.len() > limits::RECORD_BYTES_MAX {
         return Err(DecodeError::TooLarge { bytes: bytes.len() });
     }
-    let mut version = None;
-    let read = Cursor::new(bytes).and_then(|mut cursor| {
-        let record: Record = cursor.object(|envelope| {
-            // Of another version, the other members may be quite other ones.
-            if !(VERSION_OLDEST..=VERSION).contains(version.insert(envelope.take("v")?)) {
-                return Err(Misfit::new("of another version"));
-            }
-            envelope.take("record")
-        })?;
-        cursor.end()?;
-        Ok(record)
-    });
-    let record = match (read, version) {
-        (Ok(record), _) => record,
-        (Err(_), Some(found)) if !(VERSION_OLDEST..=VERSION).contains(&found) => {
-            return Err(DecodeError::UnknownVersion { found });
-        }
-        (Err(misfit), _) => {
-            let problem = misfit.to_string();
-            return Err(DecodeError::Malformed { problem });
-        }
-    };
+    let versions = VERSION_OLDEST..=VERSION;
+    let read = cursor::versioned(bytes, versions, |envelope| envelope.take("record"));
+    let record: Record = read.map_err(|unread| match unread {
+        Unread::OtherVersion(found) => DecodeError::UnknownVersion { found },
+        Unread::Malformed(misfit) => DecodeError::Malformed {
+            problem: misfit.to_string(),
+        },
+    })?;
     match record.problem() {
         None => Ok(record),
         Some(problem) => Err(DecodeError::Inconsistent { problem }),

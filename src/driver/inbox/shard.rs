@@ -6,8 +6,7 @@ use super::error::InboxError;
 use super::limits;
 use super::orders::{Order, Totals};
 use crate::driver::store::Identity;
-use crate::json::cursor::{self, Cursor, FromJson, Misfit, from_object};
-use crate::json::raw;
+use crate::json::cursor::{self, Misfit, Unread, from_object};
 use crate::machine::{Digest, Timestamp};
 use crate::sorted::Sorted;
 
@@ -119,26 +118,7 @@ impl Shard {
 
     /// Reads stored bytes, whatever they are.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, InboxError> {
-        cursor::read(bytes).map_err(|_| {
-            let is_other = raw::members(bytes).is_ok_and(|members| {
-                let first = members.first();
-                first.is_some_and(|(name, value)| name == "v" && *value != VERSION.to_string())
-            });
-            InboxError::Corrupt(if is_other {
-                "a shard is of another version"
-            } else {
-                "a shard is not the JSON that this version writes"
-            })
-        })
-    }
-}
-
-impl FromJson for Shard {
-    fn from_json(cursor: &mut Cursor<'_>) -> Result<Self, Misfit> {
-        cursor.object(|members| {
-            if members.take::<u64>("v")? != VERSION {
-                return Err(Misfit::new("of another version"));
-            }
+        let read = cursor::versioned(bytes, VERSION..=VERSION, |members| {
             let stored: Sorted<u64, Vec<u64>> = members.take("products")?;
             let mut products = Sorted::new();
             for (id, pair) in stored {
@@ -150,6 +130,12 @@ impl FromJson for Shard {
             Ok(Self {
                 products,
                 marks: members.take("marks")?,
+            })
+        });
+        read.map_err(|unread| {
+            InboxError::Corrupt(match unread {
+                Unread::OtherVersion(_) => "a shard is of another version",
+                Unread::Malformed(_) => "a shard is not the JSON that this version writes",
             })
         })
     }

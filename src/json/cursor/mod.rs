@@ -9,9 +9,12 @@
 //! others have written has none, and is not read here.
 
 mod plain;
+mod versioned;
 
 #[cfg(test)]
 mod tests;
+
+pub use versioned::{Unread, versioned};
 
 use std::borrow::Cow;
 use std::fmt;

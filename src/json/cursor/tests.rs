@@ -1,6 +1,6 @@
 //! What is read and what is refused, and with which words.
 
-use super::{FromJson, Misfit, from_cases, from_object, read};
+use super::{FromJson, Misfit, Unread, from_cases, from_object, read, versioned};
 use crate::sorted::Sorted;
 
 #[derive(Debug, PartialEq)]
@@ -207,5 +207,40 @@ fn a_map_is_in_the_order_of_its_keys() {
     ] {
         let problem = problem::<Sorted<u64, u64>>(text);
         assert!(problem.contains(part), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn another_version_is_told_from_damage_whatever_follows_it() {
+    let read = |text: &str| {
+        let read = versioned(text.as_bytes(), 1..=2, |members| members.take::<u64>("x"));
+        read.map_err(|unread| match unread {
+            Unread::OtherVersion(found) => Some(found),
+            Unread::Malformed(_) => None,
+        })
+    };
+    for text in [r#"{"v":1,"x":7}"#, r#" {"v" : 2, "x":7} "#] {
+        assert_eq!(read(text), Ok(7), "{text}");
+    }
+    for (text, found) in [
+        (r#"{"v":0,"x":7}"#, 0),
+        (r#"{"v":3,"y":7}"#, 3),
+        (r#"{"v":18446744073709551615,"#, u64::MAX),
+        (r#"{"v":3} and more"#, 3),
+    ] {
+        assert_eq!(read(text), Err(Some(found)), "{text}");
+    }
+    for text in [
+        "",
+        "{}",
+        "[]",
+        r#"{"v":1}"#,
+        r#"{"v":"3","x":7}"#,
+        r#"{"v":-3,"x":7}"#,
+        r#"{"x":7,"v":3}"#,
+        r#"{"v":1,"x":7,"y":7}"#,
+        r#"{"v":1,"x":7} and more"#,
+    ] {
+        assert_eq!(read(text), Err(None), "{text}");
     }
 }
