@@ -18,7 +18,7 @@ use super::arming::Timers;
 use super::entropy::Entropy;
 use super::error::DriverError;
 use super::kv::Kv;
-use super::store::{Created, Identity, NewRecord, Node, Store};
+use super::store::{Created, Identity, NewRecord, Node, Sought, Store, Vacancy};
 use super::witness::{Fact, Witness};
 use super::write::{Found, expires_at_ms};
 use crate::machine::{
@@ -121,8 +121,8 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         let fingerprint = origin.identity.fingerprint;
         let repeated = self.repeat_of(&identity, fingerprint, now, entropy);
         match repeated.await? {
-            Some(submission) => Ok(submission),
-            None => self.create(identity, origin, now, entropy).await,
+            Sought::There(submission) => Ok(submission),
+            Sought::Nothing(vacancy) => self.create(identity, vacancy, origin, now, entropy).await,
         }
     }
 
@@ -134,15 +134,18 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         fingerprint: Digest,
         now: Timestamp,
         entropy: &mut Entropy,
-    ) -> Result<Option<Submission>, DriverError> {
+    ) -> Result<Sought<Submission>, DriverError> {
         if !self.upstream.is_pure() {
-            return Ok(None);
+            return Ok(Sought::Nothing(Vacancy::default()));
         }
-        let Some(node) = self.store.find(identity, now.as_unix_ms()).await? else {
-            return Ok(None);
-        };
-        let submitted = OperationEvent::Submitted { fingerprint };
-        self.repeat(node, submitted, now, entropy).await.map(Some)
+        match self.store.seek(identity, now.as_unix_ms()).await? {
+            Sought::There(node) => {
+                let submitted = OperationEvent::Submitted { fingerprint };
+                let submission = self.repeat(node, submitted, now, entropy).await?;
+                Ok(Sought::There(submission))
+            }
+            Sought::Nothing(vacancy) => Ok(Sought::Nothing(vacancy)),
+        }
     }
 
     /// [`Operations::submit`] for an identity under which nothing was there a moment ago. Somebody else may have been
@@ -150,6 +153,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     pub async fn create(
         &self,
         identity: Identity,
+        vacancy: Vacancy,
         origin: Origin,
         now: Timestamp,
         entropy: &mut Entropy,
@@ -168,7 +172,8 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
             expires_at_ms: expires_at_ms(&step.record),
             payload: stored::encode(&step.record),
         };
-        match self.store.create(&new, now.as_unix_ms(), entropy).await? {
+        let now_ms = now.as_unix_ms();
+        match self.store.create_at(vacancy, &new, now_ms, entropy).await? {
             Created::New(node) => {
                 let (before, after) = (None, &step.record);
                 self.witness.note(Fact::Written { before, after }, step.now);

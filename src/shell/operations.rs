@@ -20,7 +20,7 @@ use crate::content::{Content, fingerprint};
 use crate::driver::Found;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
-use crate::driver::store::Identity as StoreIdentity;
+use crate::driver::store::{Identity as StoreIdentity, Sought, Vacancy};
 use crate::driver::{Operations, Settled, Timers};
 use crate::machine::{
     Blob, Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal,
@@ -67,32 +67,35 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     let of_key = key
         .as_ref()
         .map(|key| StoreIdentity::of_key(tenant.as_bytes(), operation.name.as_str(), key.as_str()));
-    let repeated = match &of_key {
+    let sought = match &of_key {
         Some(identity) => {
             let repeated = operations.repeat_of(identity, fingerprint, now, entropy);
             repeated.await?
         }
-        None => None,
+        None => Sought::Nothing(Vacancy::default()),
     };
-    let submission = if let Some(submission) = repeated {
-        submission
-    } else {
-        let id = entropy.next_uuid(now.as_unix_ms());
-        let input = input.with_body(Blob::new(content.bytes()));
-        let origin = Origin {
-            identity: Identity {
-                id,
-                operation: operation.name.clone(),
-                tenant,
-                key: key.as_ref().map(key_hash),
-                fingerprint,
-            },
-            input: input.map_err(Problem::NotKept)?,
-            trace: Some(Trace::of(&head.headers).unwrap_or(Trace::started_by(id)).id),
-            created_at: now,
-        };
-        let identity = of_key.unwrap_or_else(|| StoreIdentity::of_id(id));
-        operations.create(identity, origin, now, entropy).await?
+    let submission = match sought {
+        Sought::There(submission) => submission,
+        Sought::Nothing(vacancy) => {
+            let id = entropy.next_uuid(now.as_unix_ms());
+            let input = input.with_body(Blob::new(content.bytes()));
+            let origin = Origin {
+                identity: Identity {
+                    id,
+                    operation: operation.name.clone(),
+                    tenant,
+                    key: key.as_ref().map(key_hash),
+                    fingerprint,
+                },
+                input: input.map_err(Problem::NotKept)?,
+                trace: Some(Trace::of(&head.headers).unwrap_or(Trace::started_by(id)).id),
+                created_at: now,
+            };
+            let identity = of_key.unwrap_or_else(|| StoreIdentity::of_id(id));
+            operations
+                .create(identity, vacancy, origin, now, entropy)
+                .await?
+        }
     };
     let has_due_event = submission.settled.has_due_event();
     let Settled::At { record, effect, .. } = submission.settled else {

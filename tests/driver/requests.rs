@@ -44,6 +44,19 @@ fn a_forwarded_operation_takes_three_writes_and_a_pure_one_two() {
     }
 }
 
+/// A pure operation is looked for before its attempt, and a forwarded one as it is created.
+#[test]
+fn a_new_operation_looks_at_its_bucket_once() {
+    let [pure, forwarded] = [Kind::Pure, Kind::Unsafe].map(|kind| {
+        let bench = Bench::new(kind);
+        let (submission, (reads, _)) = bench.cost(|| bench.submit(1, 0));
+        assert!(submission.is_new);
+        reads
+    });
+    let to_write_the_end = 1;
+    assert_eq!(pure + to_write_the_end, forwarded);
+}
+
 #[test]
 fn a_repeat_and_a_mismatch_write_nothing_and_run_nothing() {
     let bench = Bench::new(Kind::Unsafe);

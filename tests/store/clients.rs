@@ -7,7 +7,7 @@ use reprise::driver::counts::Counts;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::Kv;
 use reprise::driver::store::{
-    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Slot, Store,
+    Buckets, Change, Created, Identity, Layout, NEVER, NewRecord, PurgeLimits, Slot, Sought, Store,
     StoreError, Updated,
 };
 use reprise::driver::walk::{self, Walk};
@@ -81,6 +81,18 @@ fn seed(client: &Client) -> Entropy {
     Entropy::from_seed([u8::try_from(client.id).expect("few clients") + 1; 32])
 }
 
+/// Creates as the driver does: after a look, and where that saw nothing.
+async fn create(
+    store: &Store<Client>,
+    new: &NewRecord,
+    entropy: &mut Entropy,
+) -> Result<Created, StoreError> {
+    match store.seek(&new.identity, NOW_MS).await? {
+        Sought::There(node) => Ok(Created::Exists(node)),
+        Sought::Nothing(vacancy) => store.create_at(vacancy, new, NOW_MS, entropy).await,
+    }
+}
+
 pub fn creator(layout: Layout, key: u32) -> impl Fn(Client) -> Task {
     creator_until(layout, key, NEVER)
 }
@@ -99,7 +111,7 @@ pub fn creator_until(layout: Layout, key: u32, expires_at_ms: u64) -> impl Fn(Cl
         Box::pin(async move {
             let store = Store::with_layout(client, layout);
             told(
-                store.create(&new, NOW_MS, &mut entropy).await,
+                create(&store, &new, &mut entropy).await,
                 |created| match created {
                     Created::New(node) => Told::Created(node.id()),
                     Created::Exists(node) => Told::Exists(node.id()),

@@ -1,9 +1,10 @@
 //! Creation: of any number of concurrent first requests for one identity exactly one creates.
 
 use super::identity::Link;
+use super::look::{Own, Sight};
 use super::node::Node;
 use super::word::{WordSwap, bucket_key};
-use super::{Identity, Own, Pointer, Sight, Store, StoreError, Updated, limits};
+use super::{Identity, Pointer, Store, StoreError, Updated, Vacancy, limits};
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use uuid::Uuid;
@@ -44,6 +45,18 @@ impl<K: Kv> Store<K> {
         now_ms: u64,
         entropy: &mut Entropy,
     ) -> Result<Created, StoreError> {
+        self.create_at(Vacancy::default(), new, now_ms, entropy)
+            .await
+    }
+
+    /// [`Store::create`] where nothing was there a moment ago, without looking first.
+    pub async fn create_at(
+        &self,
+        vacancy: Vacancy,
+        new: &NewRecord,
+        now_ms: u64,
+        entropy: &mut Entropy,
+    ) -> Result<Created, StoreError> {
         let Some(pointer) = Pointer::of(new.id) else {
             let why = "an id whose random bits are all zero names no node";
             return Err(StoreError::Corrupt {
@@ -64,10 +77,13 @@ impl<K: Kv> Store<K> {
             payload: new.payload.clone(),
         };
         let mut written = false;
+        let mut seen = vacancy.look(&new.identity);
         for _ in 0..limits::MAX_TURNS {
-            let look = self
-                .look(&new.identity, written.then_some(pointer), now_ms)
-                .await?;
+            let own = written.then_some(pointer);
+            let look = match seen.take() {
+                Some(look) => look,
+                None => self.look(&new.identity, own, now_ms).await?,
+            };
             // A swap that we could not account for may have published the node after all. Others may have used it
             // since, or even have found it expired, sealed and purged it: it was created, and is never written again.
             match look.own {

@@ -40,6 +40,7 @@ mod document;
 mod error;
 mod identity;
 pub mod layout;
+mod look;
 mod node;
 mod pages;
 mod purge;
@@ -56,6 +57,7 @@ pub use create::{Created, NewRecord};
 pub use error::{LayoutError, StoreError};
 pub use identity::{Identity, Pointer};
 pub use layout::Layout;
+pub use look::{Sought, Vacancy};
 pub use node::{NEVER, Node, Walk};
 pub use pages::{Page, PageLimits, Place};
 pub use purge::{Buckets, PurgeLimits, Purged};
@@ -65,9 +67,6 @@ pub use wheel::Slot;
 
 use super::entropy::Entropy;
 use super::kv::Kv;
-use identity::Link;
-use node::{BrokenWalks, Circle, Walked};
-use word::Word;
 
 /// Limits of the store, each with its reason.
 pub mod limits {
@@ -137,143 +136,5 @@ impl<K: Kv> Store<K> {
     /// [`Kv::reserve`]: whether so many conditional writes are there for what the caller does next.
     pub(super) fn reserve(&self, swaps: u32) -> bool {
         self.kv.reserve(swaps)
-    }
-
-    /// The record of an identity, or `None` when it was never created or has expired at `now_ms`.
-    ///
-    /// Reads the bucket's word and the chain down to the record.
-    pub async fn find(&self, identity: &Identity, now_ms: u64) -> Result<Option<Node>, StoreError> {
-        match self.look(identity, None, now_ms).await?.sight {
-            Sight::Live(node) => Ok(Some(node)),
-            Sight::Expired(_) | Sight::Absent => Ok(None),
-        }
-    }
-
-    /// The record with this id, or `None` when there is none or it has expired at `now_ms`. One read.
-    pub async fn load(&self, id: uuid::Uuid, now_ms: u64) -> Result<Option<Node>, StoreError> {
-        let Some(pointer) = Pointer::of(id) else {
-            return Ok(None);
-        };
-        let node = self.read_node(pointer).await?;
-        Ok(node.filter(|node| node.id() == id && node.is_live(now_ms)))
-    }
-
-    /// Looks an identity up. With `own`, the whole chain is walked, and what was cut off it, to learn whether that node
-    /// was ever published.
-    async fn look(
-        &self,
-        identity: &Identity,
-        own: Option<Pointer>,
-        now_ms: u64,
-    ) -> Result<Look, StoreError> {
-        let key = word::bucket_key(identity.bucket(self.layout.bucket_bits()));
-        let mut broken = BrokenWalks::default();
-        for _ in 0..limits::MAX_TURNS {
-            let head = self.read_word(&key).await?;
-            let mut look = Look {
-                head,
-                sight: Sight::Absent,
-                own: Own::Unpublished,
-                length: 0,
-            };
-            let mut met = false;
-            let walked = self
-                .walk(head.link(&key)?, limits::MAX_CHAIN, &mut |node| {
-                    look.length += 1;
-                    if own == Some(node.pointer()) {
-                        look.own = Own::Published(node.clone());
-                    }
-                    if !met && node.identity() == identity {
-                        // The newest node of an identity decides: an older one was expired when this was pushed.
-                        met = true;
-                        look.sight = Sight::of(node, now_ms);
-                    }
-                    if met && own.is_none() {
-                        Walk::Stop
-                    } else {
-                        Walk::On
-                    }
-                })
-                .await?;
-            match walked {
-                Walked::Whole(end) => {
-                    if let (Some(own), Own::Unpublished) = (own, &look.own)
-                        && self.was_cut_off(own, end).await?
-                    {
-                        look.own = Own::Purged;
-                    }
-                    return Ok(look);
-                }
-                // A purge deleted what we were about to read: the chain is shorter now, so start again.
-                Walked::Broken(pointer) => broken.note(pointer)?,
-            }
-        }
-        Err(StoreError::Contended)
-    }
-
-    /// Whether a node that is not in its chain was there, and a purge has cut it off.
-    ///
-    /// It then hangs behind the chain's cut end, or is deleted already; nobody else deletes it. The oldest is deleted
-    /// first, so a node that the remains do not lead to any more is gone by the time that it is looked for.
-    async fn was_cut_off(&self, own: Pointer, end: Link) -> Result<bool, StoreError> {
-        let mut at = end.remains();
-        let mut length = 0;
-        let mut circle = Circle::default();
-        while let Some(pointer) = at
-            && length < limits::MAX_CHAIN_TO_PURGE
-            && !circle.closes_at(pointer)
-        {
-            if pointer == own {
-                return Ok(true);
-            }
-            length += 1;
-            at = self
-                .read_node(pointer)
-                .await?
-                .and_then(|node| node.next.remains());
-        }
-        Ok(self.read_node(own).await?.is_none())
-    }
-}
-
-/// What a look-up of an identity saw.
-struct Look {
-    /// The bucket's word as it was when the walk began.
-    head: Word,
-    sight: Sight,
-    /// What became of the node that the caller asked for.
-    own: Own,
-    /// How many nodes were walked.
-    length: usize,
-}
-
-/// What became of a node whose publication is in doubt.
-enum Own {
-    /// No word ever led to it, or nobody asked.
-    Unpublished,
-    /// It is in its chain, as it now is.
-    Published(Node),
-    /// It was in its chain, has expired and was purged.
-    Purged,
-}
-
-/// The newest node of an identity.
-enum Sight {
-    Live(Node),
-    /// Expired but not sealed: an update that was begun before could still reach it.
-    Expired(Node),
-    /// None, or one that is sealed.
-    Absent,
-}
-
-impl Sight {
-    fn of(node: Node, now_ms: u64) -> Self {
-        if node.is_live(now_ms) {
-            Self::Live(node)
-        } else if node.is_sealed() {
-            Self::Absent
-        } else {
-            Self::Expired(node)
-        }
     }
 }

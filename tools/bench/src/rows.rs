@@ -99,7 +99,7 @@ impl Row {
                 shot.path = match self {
                     Self::Replay => "/replay/$3/$4".to_owned(),
                     Self::Get => "/record/$4".to_owned(),
-                    Self::Task => format!("/task/$F/{}", lengths.task),
+                    Self::Task => format!("/create/$F/{}", lengths.task),
                     Self::Order | Self::OrderOnEmpty => format!("/create/$F/{}", lengths.order),
                     Self::Charge => format!("/charge/$F/{}/{}", lengths.claim, lengths.charge),
                     Self::OrderWithEvent => return None,

@@ -6,8 +6,7 @@
 //! |---|---|---|
 //! | `POST /replay/{bucket}/{pointer}` | a repeat | the word, then the chain down to the node |
 //! | `GET /record/{pointer}` | a look at a record | the node |
-//! | `POST /create/{pointer}/{bytes}` | a new order | the chain twice, the node set, the word swapped |
-//! | `POST /task/{pointer}/{bytes}` | a new task without a key | the chain, the node set, the word swapped |
+//! | `POST /create/{pointer}/{bytes}` | a new order or task | the chain, the node set, the word swapped |
 //! | `POST /charge/{pointer}/{bytes}/{bytes}` | a charge | a creation, the call of the provider, the node swapped |
 //!
 //! The calls are those of `src/driver/store`, in their order and by the same interfaces, on a store of the same keys and
@@ -91,13 +90,6 @@ async fn serve(path: &str, body: Bytes) -> Result<StatusCode, Failure> {
             Ok(StatusCode::OK)
         }
         "create" => {
-            let (pointer, bytes) = (hexadecimal(part())?, decimal(part())?);
-            // An operation of ours with a key is looked up before its work is done, and again when it is created.
-            chain::find(&store, chain::bucket_of(pointer), pointer).await?;
-            chain::create(&store, pointer, bytes).await?;
-            Ok(StatusCode::CREATED)
-        }
-        "task" => {
             let (pointer, bytes) = (hexadecimal(part())?, decimal(part())?);
             chain::create(&store, pointer, bytes).await?;
             Ok(StatusCode::CREATED)
