@@ -148,8 +148,8 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         }
     }
 
-    /// [`Operations::submit`] for an identity under which nothing was there a moment ago. Somebody else may have been
-    /// faster; then this goes on with what is there, after a pure attempt was made for nothing.
+    /// [`Operations::submit`] for an identity under which [`Operations::repeat_of`] has found nothing. Somebody else may
+    /// have been faster; then this goes on with what is there, after a pure attempt was made for nothing.
     pub async fn create(
         &self,
         identity: Identity,

@@ -6,7 +6,7 @@ use crate::invariants::Snapshot;
 use crate::model::{Client, Fault, Model, Rules, World, poll, run};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{
-    Buckets, Change, Created, Identity, NewRecord, PurgeLimits, Store, StoreError, Updated,
+    Buckets, Change, Created, Identity, NewRecord, PurgeLimits, Sought, Store, StoreError, Updated,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -125,7 +125,19 @@ async fn create(
         payload: b"0".to_vec(),
     };
     let certain = journal.borrow().certain(key);
-    let created = store.create(&new, now_ms, entropy).await?;
+    let created = match entropy.next_u64() % 4 {
+        0 => store.create(&new, now_ms, entropy).await?,
+        _ => match store.seek(&new.identity, now_ms).await? {
+            Sought::There(node) => Created::Exists(node),
+            Sought::Nothing(vacancy) => {
+                // An attempt takes its time; each call is a step in which others go on.
+                for _ in 0..entropy.next_u64() % 60 {
+                    store.load(id, now_ms).await?;
+                }
+                store.create_at(vacancy, &new, now_ms, entropy).await?
+            }
+        },
+    };
     let mut journal = journal.borrow_mut();
     match created {
         Created::New(node) => {

@@ -49,7 +49,7 @@ impl<K: Kv> Store<K> {
             .await
     }
 
-    /// [`Store::create`] where nothing was there a moment ago, without looking first.
+    /// [`Store::create`] that begins with what was seen of the record's place.
     pub async fn create_at(
         &self,
         vacancy: Vacancy,

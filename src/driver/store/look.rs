@@ -16,7 +16,7 @@ impl<K: Kv> Store<K> {
             Sight::Live(node) => Sought::There(node),
             // What has expired is sealed before its key is used again, which is a creation's.
             Sight::Expired(_) => Sought::Nothing(Vacancy::default()),
-            Sight::Absent => Sought::Nothing(Vacancy(Some(Place {
+            Sight::Absent => Sought::Nothing(Vacancy(Some(Seen {
                 identity: *identity,
                 head: look.head,
                 length: look.length,
@@ -134,10 +134,10 @@ pub enum Sought<T> {
 ///
 /// The default is one that was not looked for, or has to be looked at again.
 #[derive(Debug, Default)]
-pub struct Vacancy(Option<Place>);
+pub struct Vacancy(Option<Seen>);
 
 #[derive(Debug)]
-struct Place {
+struct Seen {
     identity: Identity,
     head: Word,
     length: usize,
@@ -146,7 +146,7 @@ struct Place {
 impl Vacancy {
     /// What a look-up saw of the place of this identity.
     pub(super) fn look(self, of: &Identity) -> Option<Look> {
-        let Place {
+        let Seen {
             identity,
             head,
             length,
