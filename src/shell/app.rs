@@ -84,7 +84,7 @@ impl App {
         &self,
         Admission(admission): Admission<'_>,
         head: &Parts,
-        body: &RequestBody,
+        body: RequestBody,
         world: World<K, O>,
         invocation: Invocation,
     ) -> Reply {
@@ -171,7 +171,7 @@ impl App {
         &self,
         asked: Asked<'_>,
         head: &Parts,
-        body: &RequestBody,
+        body: RequestBody,
         world: World<K, O>,
         invocation: Invocation,
     ) -> Result<Reply, Problem> {

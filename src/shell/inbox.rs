@@ -42,12 +42,13 @@ pub(super) async fn receive<K: Kv, O: Outgoing>(
     access: Access<'_, K, O>,
     settings: &InboxSettings,
     head: &Parts,
-    body: &RequestBody,
+    body: RequestBody,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
-    let body = request::bytes(body, EVENT_BYTES_MAX)?;
+    let (body, ending) = request::taken(body, EVENT_BYTES_MAX)?;
+    ending.check().await?;
     let now = invocation.now;
-    let event = open(&settings.receiver, &head.headers, body, now)?;
+    let event = open(&settings.receiver, &head.headers, &body, now)?;
     let world = access.open(&mut invocation.entropy).await?;
     let inbox = inbox(&world.store, settings);
     let status = match inbox.receive(&event, now, &mut invocation.entropy).await? {

@@ -47,7 +47,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     access: Access<'_, K, O>,
     submit: Submit<'_>,
     head: &Parts,
-    body: &RequestBody,
+    body: RequestBody,
     mut invocation: Invocation,
 ) -> Result<Reply, Problem> {
     let Submit {
@@ -55,7 +55,8 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
         tenant,
         key,
     } = submit;
-    let content = Content::new(request::bytes(body, operation.request_bytes_max)?);
+    let (body, ending) = request::taken(body, operation.request_bytes_max)?;
+    let content = Content::new(&body);
     local::check(&operation.handler, &content).map_err(Problem::InvalidBody)?;
     let input = forward::input(operation, head).map_err(Problem::NotKept)?;
     let fingerprint = fingerprint_of(operation, head, &content)?;
@@ -77,6 +78,7 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
     let submission = match sought {
         Sought::There(submission) => submission,
         Sought::Nothing(vacancy) => {
+            ending.check().await?;
             let id = entropy.next_uuid(now.as_unix_ms());
             let input = input.with_body(Blob::new(content.bytes()));
             let origin = Origin {

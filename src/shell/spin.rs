@@ -15,7 +15,7 @@ use super::app::{App, Setup, Undelivered, World};
 use super::log::refused;
 use super::problem::Problem;
 use super::reply::Reply;
-use super::request::{BODY_DEADLINE_S, Invocation, RequestBody};
+use super::request::{BODY_DEADLINE_S, Ending, Invocation, RequestBody};
 use crate::config::{Config, Draft};
 use crate::driver::entropy::Entropy;
 use crate::machine::{LimitError, Timestamp};
@@ -95,7 +95,7 @@ async fn handle(
     };
     let invocation = invocation_now();
     let reach = world(Rc::clone(&inside));
-    let mut reply = app.answer(admission, head, &body, reach, invocation).await;
+    let mut reply = app.answer(admission, head, body, reach, invocation).await;
     let undelivered = reply.extensions_mut().remove::<Undelivered>();
     if undelivered.is_some() || app.has_to_flush() {
         let app = Rc::clone(&app);
@@ -183,6 +183,10 @@ async fn read(body: Incoming, bytes_max: usize) -> RequestBody {
     let late = late(Duration::from_secs(BODY_DEADLINE_S));
     match select(pin!(collected), pin!(late)).await {
         Either::Left((Ok(Collected::Whole(bytes)), _)) => RequestBody::Whole(bytes),
+        Either::Left((Ok(Collected::Announced(bytes, ending)), _)) => {
+            let ending = async { ending.check().await.is_ok() };
+            RequestBody::Announced(bytes, Ending::told_by(ending))
+        }
         Either::Left((Ok(Collected::TooLarge { rest, .. }), _)) => {
             pass_over(rest).await;
             RequestBody::TooLarge

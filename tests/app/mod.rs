@@ -79,7 +79,7 @@ impl<K: Kv + Clone, O: Outgoing + Clone> Running<K, O> {
             Some(_) | None => RequestBody::Whole(body.to_vec()),
         };
         let (world, invocation) = self.reach();
-        let mut reply = run(self.app.answer(admission, head, &body, world, invocation));
+        let mut reply = run(self.app.answer(admission, head, body, world, invocation));
         let undelivered = reply.extensions_mut().remove();
         (Seen::of(reply), undelivered)
     }

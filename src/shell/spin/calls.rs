@@ -55,9 +55,13 @@ async fn call_whole(
         // What will not be kept is not waited for.
         return Ok(answered(too_large(0)));
     }
-    let collected = body.collect(bytes_max).await;
-    let bytes = match collected.map_err(|error| CallError::BrokenOff(in_words(&error)))? {
+    let broken_off = |error| CallError::BrokenOff(in_words(&error));
+    let bytes = match body.collect(bytes_max).await.map_err(broken_off)? {
         Collected::Whole(bytes) => bytes,
+        Collected::Announced(bytes, ending) => {
+            ending.check().await.map_err(broken_off)?;
+            bytes
+        }
         Collected::TooLarge { read, .. } => return Ok(answered(too_large(read))),
     };
     if length.is_some_and(|length| length != bytes.len() as u64) {

@@ -44,7 +44,7 @@ fn length_of(headers: &HeaderMap) -> Option<u64> {
 
 /// A body that comes in.
 pub(super) struct Incoming {
-    /// How long it should be, in bytes, where that is known. An empty one costs no more if it is not.
+    /// How long it should be, in bytes, where that is known.
     length_bytes: Option<usize>,
     bytes: StreamReader<u8>,
     end: FutureReader<End>,
@@ -56,7 +56,7 @@ impl Incoming {
     /// The body of a request with this head.
     pub(super) fn of_request(request: types::Request, head: &Parts) -> Self {
         let length_bytes = length_of(&head.headers).and_then(|length| length.try_into().ok());
-        Self::start(length_bytes.filter(|length| *length > 0), |said| {
+        Self::start(length_bytes, |said| {
             types::Request::consume_body(request, said)
         })
     }
@@ -98,18 +98,14 @@ impl Incoming {
     }
 
     /// Reads a body of at most this many bytes.
-    ///
-    /// A body that is over once as many bytes have come as its head told is whole, and how it ended is not asked, which
-    /// would be another turn of the host's. Where the length frames the body (RFC 9112, section 6.3) it cannot end
-    /// otherwise. Over HTTP/2 a sender may go on (RFC 9113, section 8.1.1): the host then resets the stream, and what
-    /// was announced is acted on as if the client had been lost behind it.
     pub(super) async fn collect(mut self, bytes_max: usize) -> Result<Collected, ErrorCode> {
         let mut length_bytes = self.length_bytes;
         let room_bytes = length_bytes.map_or(PIECE_BYTES, |length| length.min(PIECE_BYTES));
         let mut collected = Vec::with_capacity(room_bytes);
         loop {
+            // Where a body should be over it is read on without room: the host then knows at once that it is, while a
+            // read with room waits for a turn of the host's to learn it.
             let is_as_long = length_bytes == Some(collected.len());
-            // A read without room tells whether there is more, and the host knows that at once.
             if collected.len() == collected.capacity() && !is_as_long {
                 collected.reserve(PIECE_BYTES);
             }
@@ -121,17 +117,33 @@ impl Incoming {
                 return Ok(Collected::TooLarge { read, rest: self });
             }
             match result {
+                // There is more than there should be, and it needs room.
                 StreamResult::Complete(0) => length_bytes = None,
                 StreamResult::Complete(_) => {}
-                StreamResult::Dropped | StreamResult::Cancelled if is_as_long => break,
+                StreamResult::Dropped | StreamResult::Cancelled if is_as_long => {
+                    return Ok(Collected::Announced(collected, self.ending()));
+                }
                 StreamResult::Dropped | StreamResult::Cancelled => {
-                    // A body that broke off ends as one that is whole does; only this tells.
-                    self.end.await?;
-                    break;
+                    self.ending().check().await?;
+                    return Ok(Collected::Whole(collected));
                 }
             }
         }
-        Ok(Collected::Whole(collected))
+    }
+
+    fn ending(self) -> Ending {
+        Ending(self.end)
+    }
+}
+
+/// How a body that is over has ended.
+pub(super) struct Ending(FutureReader<End>);
+
+impl Ending {
+    /// Passes when the body is whole. One that broke off, or whose stream was reset, is over in the same way; only this
+    /// tells.
+    pub(super) async fn check(self) -> Result<(), ErrorCode> {
+        self.0.await.map(drop)
     }
 }
 
@@ -139,6 +151,8 @@ impl Incoming {
 pub(super) enum Collected {
     /// All of it.
     Whole(Vec<u8>),
+    /// As many bytes as its head told, and it is over. How it ended takes a turn of the host's.
+    Announced(Vec<u8>, Ending),
     /// More than may be read.
     TooLarge {
         /// How many bytes came.

@@ -101,7 +101,7 @@ fn create(app: &App, connection: &Connection, filling: Filling, number: u64) -> 
         log: |_| {},
     };
     let body = RequestBody::Whole(filling.body().as_bytes().to_vec());
-    let answer = pin!(app.answer(app.admit(&head), &head, &body, world, invocation));
+    let answer = pin!(app.answer(app.admit(&head), &head, body, world, invocation));
     let Poll::Ready(reply) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
         unreachable!("nothing here waits")
     };

@@ -6,7 +6,11 @@ use reprise_e2e::raw::{RawRequest, answers};
 use reprise_e2e::wire::one_request;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::thread;
 use std::time::Duration;
+
+/// How long a frame is on its own, so that the component may have taken it for the last one.
+const BETWEEN_FRAMES: Duration = Duration::from_millis(20);
 
 fn first(line: &str) -> RawRequest {
     RawRequest {
@@ -161,7 +165,8 @@ fn over_http_2_nothing_gets_a_second_meaning() {
         (":authority", "reprise.example"),
     ];
     let sent = |more: &[(&str, &str)], body: &[&[u8]]| {
-        http_2(setting.host.address(), &[&pseudo[..], more].concat(), body)
+        let headers = [&pseudo[..], more].concat();
+        http_2(setting.host.address(), &headers, body, Last::End).0
     };
     for (more, body) in [
         (("x-shop", "berlin"), &[b"abcd".as_slice()][..]),
@@ -187,21 +192,50 @@ fn over_http_2_nothing_gets_a_second_meaning() {
     }
     assert_eq!(setting.wire.connections().len(), 4);
     assert_eq!(setting.operations(), 4);
-    // Who goes on behind the length is reset. What came until then may have been acted on, and nothing else is.
+    // As many bytes as were told are no request yet: not if there are more, nor if it is called off behind them.
+    let told = [&pseudo[..], &[("content-length", "4")]].concat();
+    let mut connections = Vec::new();
     for _ in 0..10 {
-        sent(&[("content-length", "4")], &[b"abcd", b"efgh"]);
-        assert_eq!(setting.client.get("/-/healthz").status, 200);
+        for (body, last) in [
+            (&[b"abcd".as_slice(), b"efgh"][..], Last::End),
+            (&[b"abcd"], Last::Cancel),
+        ] {
+            let (is_answered, connection) = http_2(setting.host.address(), &told, body, last);
+            assert!(!is_answered);
+            // Were it closed, the host would give the request up by itself.
+            connections.push(connection);
+            assert_eq!(setting.client.get("/-/healthz").status, 200);
+        }
     }
-    for connection in setting.wire.connections() {
-        assert_eq!(one_request(&connection).expect("one request").1, b"abcd");
+    assert!(sent(&[("content-length", "4")], &[b"abcd"]));
+    assert_eq!(setting.operations(), 5);
+    let calls = setting.wire.connections();
+    assert_eq!(calls.len(), 5);
+    for call in calls {
+        assert_eq!(one_request(&call).expect("one request").1, b"abcd");
     }
 }
 
+/// What a client sends last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// The end of its request.
+    End,
+    /// That it wants no answer any more.
+    Cancel,
+}
+
 /// Sends one request over HTTP/2, its body in as many frames, and tells whether it was answered; else its stream or the
-/// connection was reset.
-fn http_2(address: &str, headers: &[(&str, &str)], body: &[&[u8]]) -> bool {
+/// connection was reset. One that is called off is not waited for.
+fn http_2(
+    address: &str,
+    headers: &[(&str, &str)],
+    body: &[&[u8]],
+    last: Last,
+) -> (bool, TcpStream) {
     const DATA: u8 = 0;
     const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
     const SETTINGS: u8 = 4;
     let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
         let length = u32::try_from(payload.len())
@@ -222,16 +256,34 @@ fn http_2(address: &str, headers: &[(&str, &str)], body: &[&[u8]]) -> bool {
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a time-out can be set");
-    let mut bytes = vec![
+    let mut write = |frames: &[Vec<u8>]| {
+        let _ = stream.write_all(&frames.concat());
+    };
+    write(&[
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
         frame(SETTINGS, 0, 0, b""),
         frame(HEADERS, 4, 1, &block),
-    ];
+    ]);
     for (nth, data) in body.iter().enumerate() {
-        let ends_stream = u8::from(nth + 1 == body.len());
-        bytes.push(frame(DATA, ends_stream, 1, data));
+        if nth > 0 {
+            thread::sleep(BETWEEN_FRAMES);
+        }
+        let is_end = last == Last::End && nth + 1 == body.len();
+        write(&[frame(DATA, u8::from(is_end), 1, data)]);
     }
-    let _ = stream.write_all(&bytes.concat());
+    if last == Last::Cancel {
+        thread::sleep(BETWEEN_FRAMES);
+        write(&[frame(RST_STREAM, 0, 1, &[0, 0, 0, 8])]);
+        return (false, stream);
+    }
+    (is_answered(&mut stream), stream)
+}
+
+/// Reads frames up to one that tells whether the first request is answered.
+fn is_answered(stream: &mut TcpStream) -> bool {
+    const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
+    const GOAWAY: u8 = 7;
     loop {
         let mut head = [0; 9];
         if stream.read_exact(&mut head).is_err() {
@@ -245,7 +297,7 @@ fn http_2(address: &str, headers: &[(&str, &str)], body: &[&[u8]]) -> bool {
         // The index 12 of HPACK's table is the status 400, which a server may answer instead of a reset.
         match (head[3], head[8]) {
             (HEADERS, 1) => return payload.first() != Some(&0x8c),
-            (3 | 7, _) => return false,
+            (RST_STREAM | GOAWAY, _) => return false,
             _ => {}
         }
     }
