@@ -140,7 +140,9 @@ impl Tally {
 
 /// The name of a count.
 pub(super) fn name(family: &str, words: &[&str]) -> String {
-    let mut name = family.to_owned();
+    let bytes = words.iter().map(|word| 1 + word.len()).sum::<usize>();
+    let mut name = String::with_capacity(family.len() + bytes);
+    name.push_str(family);
     for word in words {
         name.push(' ');
         name.push_str(word);
