@@ -214,8 +214,8 @@ impl Kv for SpinKv {
     async fn cas(&self, key: &str) -> Result<Self::Cas, KvError> {
         self.inside.check()?;
         let bucket = self.conditional()?;
-        // A handle alone asks the store nothing. Should it take long all the same, the next call begins at the same reading
-        // of the clock.
+        // A handle alone asks the store nothing. Should it take long all the same, the next call begins at the same
+        // reading of the clock.
         atomics::Cas::new(bucket, key).map_err(error)
     }
 
