@@ -127,7 +127,7 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
     }
 
     /// Goes on with the operation that is there under `identity`, if there is one: a repeat needs nothing of what a new
-    /// operation is made of. Where an attempt is not pure this looks at nothing, since creation finds it as early.
+    /// operation is made of.
     pub async fn repeat_of(
         &self,
         identity: &Identity,
@@ -135,9 +135,6 @@ impl<K: Kv, U: Upstream> Operations<'_, K, U> {
         now: Timestamp,
         entropy: &mut Entropy,
     ) -> Result<Sought<Submission>, DriverError> {
-        if !self.upstream.is_pure() {
-            return Ok(Sought::Nothing(Vacancy::default()));
-        }
         match self.store.seek(identity, now.as_unix_ms()).await? {
             Sought::There(node) => {
                 let submitted = OperationEvent::Submitted { fingerprint };

@@ -78,6 +78,12 @@ impl<K: Kv + Clone, O: Outgoing + Clone> Running<K, O> {
             Some(max) if body.len() > max => RequestBody::TooLarge,
             Some(_) | None => RequestBody::Whole(body.to_vec()),
         };
+        self.answer_to(head, body)
+    }
+
+    /// [`Running::answer`] to a body as the component has read it.
+    pub fn answer_to(&self, head: &Parts, body: RequestBody) -> (Seen, Option<Undelivered>) {
+        let admission = self.app.admit(head);
         let (world, invocation) = self.reach();
         let mut reply = run(self.app.answer(admission, head, body, world, invocation));
         let undelivered = reply.extensions_mut().remove();

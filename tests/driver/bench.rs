@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::{Kv, KvError, SwapError};
-use reprise::driver::store::Store;
+use reprise::driver::store::{Node, Store};
 use reprise::driver::{Attempted, DriverError, Operations, Settled, Submission, Timers, Upstream};
 use reprise::machine::{
     AttemptStart, Effect, Millis, OperationEvent, Outcome, Policy, Record, State, Timestamp,
@@ -207,6 +207,11 @@ impl Bench {
         run(self
             .operations()
             .tell_id(id, event, self.now(), &mut entropy))
+    }
+
+    /// Looks for an operation.
+    pub fn find(&self, key: u64) -> Option<Node> {
+        run(self.store.find(&identity(key), self.now_ms.get())).expect("the store works")
     }
 
     /// Wakes an operation at its next deadline.

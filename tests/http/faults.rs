@@ -49,6 +49,31 @@ fn what_cannot_be_kept_is_refused_whatever_the_store_does_and_holds() {
     assert_eq!(service.upstream.calls(), 0);
 }
 
+/// Nothing is begun for a request that was called off behind its body. Who repeats what is there is told it.
+#[test]
+fn a_body_that_has_not_ended_whole_begins_nothing() {
+    let service = charging();
+    for (route, body) in [
+        ("/charge", "{}"),
+        ("/orders", r#"{"product_id":1,"quantity":1}"#),
+        ("/tasks", r#"{"text":"a"}"#),
+    ] {
+        let writes = service.writes();
+        let seen = service.post_announced(route, "k", body, false);
+        assert_eq!(seen.status, 400, "{route}: {seen:?}");
+        assert_eq!(seen.problem().as_deref(), Some("invalid-body"), "{route}");
+        assert_eq!(service.writes(), writes, "{route}");
+        assert_eq!(service.post_announced(route, "k", body, true).status, 201);
+        let repeat = service.post_announced(route, "k", body, false);
+        assert_eq!(
+            repeat.header("idempotent-replayed"),
+            Some("true"),
+            "{route}"
+        );
+    }
+    assert_eq!(service.upstream.calls(), 1);
+}
+
 #[test]
 fn a_store_that_fails_at_any_call_costs_a_repeat_and_nothing_else() {
     let mut failed = 0;

@@ -8,6 +8,7 @@ use reprise::config::{Config, Draft};
 use reprise::driver::kv::{Kv, KvError, SwapError};
 use reprise::shell::app::Undelivered;
 use reprise::shell::outgoing::{Answered, AnsweredBody, CallError, CallLimits, Called, Outgoing};
+use reprise::shell::request::{Ending, RequestBody};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -269,6 +270,14 @@ impl Service {
         let (seen, undelivered) = self.running.answer(&head, body);
         self.undelivered.set(undelivered);
         seen
+    }
+
+    /// Sends JSON under a key in a body of the announced length, which has ended whole or has not.
+    pub fn post_announced(&self, target: &str, key: &str, body: &str, is_whole: bool) -> Seen {
+        let ending = Ending::told_by(async move { is_whole });
+        let body = RequestBody::Announced(body.as_bytes().to_vec(), ending);
+        let head = head("POST", target, &keyed(key));
+        self.running.answer_to(&head, body).0
     }
 
     /// Sends JSON under a key.
