@@ -105,7 +105,7 @@ pub(crate) fn syntax(script: &str) -> Result<(), String> {
 }
 
 fn known_task(task: &str) -> Result<(), String> {
-    let usage = fs::read_to_string(root().join("tools/xtask/src/args.rs")).expect("it is here");
+    let usage = fs::read_to_string(root().join("tools/xtask/src/help.rs")).expect("it is here");
     let line = format!("  cargo xtask {task}");
     let is_known = usage.lines().any(|known| {
         known
