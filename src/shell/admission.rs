@@ -14,7 +14,7 @@ use crate::config::{Inbox, KeyRule, Operation};
 use crate::driver::store::Place;
 use crate::machine::{Digest, Name};
 use http::Method;
-use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::header::HeaderMap;
 use http::request::Parts;
 use uuid::Uuid;
 
@@ -243,8 +243,7 @@ fn sinks_of<'a>(setup: &'a Setup, rest: &str, head: &Parts) -> Result<Asked<'a>,
 
 /// Refuses a body that says that it is too large.
 fn check_length(head: &Parts, max: usize) -> Result<(), Problem> {
-    let announced = head.headers.get(CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let announced = request::length_bytes(&head.headers);
     if announced.is_some_and(|length| length > max as u64) {
         return Err(Problem::BodyTooLarge { max });
     }

@@ -1,7 +1,8 @@
 //! The way out: one HTTP call, whole or not at all.
 
+use super::request::length_bytes;
 use crate::machine::{AttemptError, ErrorKind, Timestamp};
-use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::header::HeaderMap;
 use http::{Request, StatusCode};
 
 /// Who carries requests to other services. It follows no redirect and repeats nothing.
@@ -53,7 +54,7 @@ impl Answered {
         if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
             return None;
         }
-        headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+        length_bytes(headers)
     }
 }
 
@@ -96,6 +97,7 @@ impl CallError {
 mod tests {
     use super::*;
     use http::HeaderValue;
+    use http::header::CONTENT_LENGTH;
 
     #[test]
     fn a_response_without_a_body_announces_no_length() {

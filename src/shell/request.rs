@@ -5,7 +5,7 @@ use crate::config::{FingerprintRule, Handler, Operation};
 use crate::driver::entropy::Entropy;
 use crate::machine::Timestamp;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use std::fmt;
 use std::pin::Pin;
 
@@ -95,6 +95,11 @@ pub(super) fn check_media_type(operation: &Operation, headers: &HeaderMap) -> Re
         ));
     }
     Ok(())
+}
+
+/// How long a head says that its body is, in bytes; `None` where it says nothing that is a length.
+pub(super) fn length_bytes(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// The bytes of a body that has come, and how it ended.

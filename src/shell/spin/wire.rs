@@ -3,6 +3,7 @@
 //! The SDK's own conversions make frames of a body and builders of a head, for bodies and trailers of any kind, which costs
 //! a request about a twentieth of its time. Here a body is sent whole or read in pieces, and trailers are dropped.
 
+use crate::shell::request::length_bytes;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery};
@@ -33,13 +34,8 @@ pub(super) fn head(request: &types::Request) -> Option<Parts> {
 /// Whether the headers tell at most one length, and that as a number.
 fn is_of_one_mind(headers: &HeaderMap) -> bool {
     let lengths = headers.get_all(CONTENT_LENGTH).iter().count();
-    lengths == 0 || lengths == 1 && length_of(headers).is_some()
-}
-
-/// How long the headers say that the body is, in bytes.
-fn length_of(headers: &HeaderMap) -> Option<u64> {
-    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<i64>();
-    length.ok()?.try_into().ok()
+    let is_length = || length_bytes(headers).is_some_and(|length| i64::try_from(length).is_ok());
+    lengths == 0 || lengths == 1 && is_length()
 }
 
 /// A body that comes in.
@@ -55,7 +51,7 @@ pub(super) struct Incoming {
 impl Incoming {
     /// The body of a request with this head.
     pub(super) fn of_request(request: types::Request, head: &Parts) -> Self {
-        let length_bytes = length_of(&head.headers).and_then(|length| length.try_into().ok());
+        let length_bytes = length_bytes(&head.headers).and_then(|length| length.try_into().ok());
         Self::start(length_bytes, |said| {
             types::Request::consume_body(request, said)
         })
@@ -121,18 +117,14 @@ impl Incoming {
                 StreamResult::Complete(0) => length_bytes = None,
                 StreamResult::Complete(_) => {}
                 StreamResult::Dropped | StreamResult::Cancelled if is_as_long => {
-                    return Ok(Collected::Announced(collected, self.ending()));
+                    return Ok(Collected::Announced(collected, Ending(self.end)));
                 }
                 StreamResult::Dropped | StreamResult::Cancelled => {
-                    self.ending().check().await?;
+                    Ending(self.end).check().await?;
                     return Ok(Collected::Whole(collected));
                 }
             }
         }
-    }
-
-    fn ending(self) -> Ending {
-        Ending(self.end)
     }
 }
 

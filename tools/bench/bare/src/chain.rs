@@ -8,7 +8,7 @@ use crate::store::{Store, current, swap};
 const TURNS_MAX: usize = 64;
 
 /// The bucket of a new record: the leading bits of its pointer, which is drawn evenly. The reference layout has 2^14.
-pub(crate) fn bucket_of(pointer: u64) -> u64 {
+fn bucket_of(pointer: u64) -> u64 {
     (pointer >> 48) & 0x3fff
 }
 
