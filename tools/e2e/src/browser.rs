@@ -236,9 +236,10 @@ impl Browser {
             "Emulation.setEmulatedMedia",
             &json!({ "features": features }),
         );
+        self.await_drawing();
     }
 
-    /// Gives the page so much room, in its pixels.
+    /// Gives the page so much room, in its pixels, and waits until it has taken it.
     ///
     /// # Panics
     /// When the browser does not answer.
@@ -246,6 +247,16 @@ impl Browser {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.command("Emulation.setDeviceMetricsOverride", &size);
+        self.await_drawing();
+    }
+
+    /// Waits until the page has been drawn after what changed. What observes sizes is told of a change as the page is
+    /// drawn, behind the functions that wait for that: so the second drawing shows that the first is over.
+    fn await_drawing(&self) {
+        self.run_async(
+            "const done = arguments[arguments.length - 1];
+             requestAnimationFrame(() => requestAnimationFrame(done));",
+        );
     }
 
     /// Writes what is on the screen to a file, as PNG. The mouse points at nothing then.
