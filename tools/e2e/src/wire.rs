@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +13,22 @@ const SILENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Wire {
     address: SocketAddr,
-    connections: Arc<Mutex<Vec<Vec<u8>>>>,
+    connections: Arc<Connections>,
+}
+
+/// What came on each connection, and who is to hear when one is over.
+#[derive(Debug, Default)]
+struct Connections {
+    seen: Mutex<Seen>,
+    one_is_over: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// How many connections are not over.
+    open: usize,
+    /// The bytes of those that are.
+    over: Vec<Vec<u8>>,
 }
 
 impl Wire {
@@ -27,13 +42,14 @@ impl Wire {
         let address = listener
             .local_addr()
             .expect("a bound listener has an address");
-        let connections = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(Connections::default());
         let all = Arc::clone(&connections);
         let answer: Arc<[u8]> = Arc::from(answer);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
-                thread::spawn(move || serve(stream, &all, &answer));
+                all.begin();
+                thread::spawn(move || all.end(serve(stream, &answer)));
             }
         });
         Self {
@@ -54,17 +70,36 @@ impl Wire {
         self.address
     }
 
-    /// What came on each connection that is over.
+    /// What came on each connection. Waits until those that have begun are over: whoever has the answer may be faster
+    /// than the connection's end.
     #[must_use]
     pub fn connections(&self) -> Vec<Vec<u8>> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.connections.over()
     }
 }
 
-fn serve(mut stream: TcpStream, all: &Mutex<Vec<Vec<u8>>>, answer: &[u8]) {
+impl Connections {
+    fn begin(&self) {
+        let seen = self.seen.lock();
+        seen.unwrap_or_else(PoisonError::into_inner).open += 1;
+    }
+
+    fn end(&self, bytes: Vec<u8>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.open -= 1;
+        seen.over.push(bytes);
+        self.one_is_over.notify_all();
+    }
+
+    fn over(&self) -> Vec<Vec<u8>> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.one_is_over.wait_while(seen, |seen| seen.open > 0);
+        seen.unwrap_or_else(PoisonError::into_inner).over.clone()
+    }
+}
+
+/// Answers one connection, and gives what came on it.
+fn serve(mut stream: TcpStream, answer: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.set_read_timeout(Some(SILENCE));
     read_until(&mut stream, &mut bytes, |bytes| one_request(bytes).is_ok());
@@ -72,9 +107,7 @@ fn serve(mut stream: TcpStream, all: &Mutex<Vec<Vec<u8>>>, answer: &[u8]) {
     let _ = stream.shutdown(Shutdown::Write);
     // Whatever was hidden behind the request comes now at the latest.
     read_until(&mut stream, &mut bytes, |_| false);
-    all.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(bytes);
+    bytes
 }
 
 /// Reads until that is enough, or nothing more comes.
