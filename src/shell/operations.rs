@@ -21,7 +21,7 @@ use crate::driver::Found;
 use crate::driver::entropy::Entropy;
 use crate::driver::kv::Kv;
 use crate::driver::store::{Identity as StoreIdentity, Sought, Vacancy};
-use crate::driver::{Operations, Settled, Timers};
+use crate::driver::{Operations, Settled, Submission, Timers};
 use crate::machine::{
     Blob, Digest, Effect, Identity, OperationEvent, OperationResult, Origin, Record, Refusal,
     ResultBody, State, Timestamp,
@@ -99,6 +99,17 @@ pub(super) async fn submit<K: Kv, O: Outgoing>(
                 .await?
         }
     };
+    reply_to(submission, &open, operation, &worker, now)
+}
+
+/// The answer to a request for an operation that is there now, whether this request created it or repeats it.
+fn reply_to<K: Kv, O: Outgoing>(
+    submission: Submission,
+    open: &Open<'_, K, O>,
+    operation: &Operation,
+    worker: &Worker<'_, O>,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
     let has_due_event = submission.settled.has_due_event();
     let Settled::At { record, effect, .. } = submission.settled else {
         // The record expired between two looks at it: the next request with its key begins anew.
