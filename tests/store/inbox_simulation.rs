@@ -4,14 +4,14 @@
 //! Every history has a seed, which is printed when it fails and replayed with `SEED=…`.
 
 use crate::inbox::{order, projection_of};
-use crate::model::{Call, Client, Fault, Model, Rules, World, poll, run};
+use crate::model::{Client, Fault, Model, World, run};
+use crate::population::{Population, dice, replay, seeds};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::inbox::{Inbox, InboxError, InboxPolicy, Received, Rejection, limits};
 use reprise::driver::store::{Buckets, PurgeLimits, Store, StoreError};
 use reprise::machine::{Millis, Timestamp};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::rc::Rc;
 
 const HISTORIES: u64 = 1_500;
@@ -46,7 +46,6 @@ struct Journal {
 }
 
 type Shared = Rc<RefCell<Journal>>;
-type Life = Pin<Box<dyn Future<Output = ()>>>;
 
 /// One receiver: it gets one random event after the other, and sometimes purges, until the history ends.
 async fn live(client: Client, skew_ms: u64, mut entropy: Entropy, journal: Shared) {
@@ -102,59 +101,36 @@ struct Seen {
     applied: u32,
     repeated: u32,
     refused: u32,
-    lost: u32,
+    lost: usize,
 }
 
 fn history(seed: u64) -> Result<Seen, String> {
-    let mut bytes = [1; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut dice = Entropy::from_seed(bytes);
-    let rules = [Rules::Sqlite, Rules::Redis, Rules::Dynamo, Rules::Plain][(seed % 4) as usize];
-    let world = World::stepped(Model::new(rules, CLIENTS));
+    let mut dice = dice(seed);
     let journal: Shared = Rc::default();
     journal.borrow_mut().now_ms = START_MS;
-    let mut lost = 0;
-    let mut lives: Vec<Life> = (0..CLIENTS)
-        .map(|id| newborn(&world, id, &mut dice, &journal))
-        .collect();
+    let mut clients = Population::new(seed, CLIENTS, &mut dice, |client, entropy, roll| {
+        let journal = Rc::clone(&journal);
+        Box::pin(live(client, roll % SKEW_MS, entropy, journal))
+    });
     // Half of the histories have pauses and so take longer than an id is remembered.
     let has_pauses = seed / 4 % 2 == 1;
     for _ in 0..STEPS {
         if has_pauses && dice.next_u64().is_multiple_of(100) {
             // Nobody is so slow as to sleep through a pause: that is what the grace period of a purge counts on.
             journal.borrow_mut().now_ms += dice.next_u64() % (60 * MINUTE_MS);
-            for (id, life) in lives.iter_mut().enumerate() {
-                lost += 1;
-                world.borrow_mut().waiting[id] = None;
-                world.borrow_mut().model.drop_client(id);
-                *life = newborn(&world, id, &mut dice, &journal);
-            }
+            clients.replace_all(&mut dice);
         }
         journal.borrow_mut().now_ms += dice.next_u64() % PACE_MS;
-        let id = usize::try_from(dice.next_u64() % CLIENTS as u64).expect("a client");
-        let writes = world.borrow().waiting[id]
-            .as_ref()
-            .is_some_and(Call::writes);
-        let dice_says = dice.next_u64() % 60;
-        if writes && dice_says == 0 {
-            // A crash, and an instance that takes its place.
-            lost += 1;
-            world.borrow_mut().waiting[id] = None;
-            world.borrow_mut().model.drop_client(id);
-            lives[id] = newborn(&world, id, &mut dice, &journal);
-            continue;
+        let id = clients.any(&mut dice);
+        let writes = clients.writes(id);
+        match dice.next_u64() % 60 {
+            0 if writes => clients.replace(id, &mut dice),
+            1 if writes => clients.go_on(id, Fault::Before),
+            2 if writes => clients.go_on(id, Fault::After),
+            _ => clients.go_on(id, Fault::None),
         }
-        let fault = match dice_says {
-            1 if writes => Fault::Before,
-            2 if writes => Fault::After,
-            _ => Fault::None,
-        };
-        lost += u32::from(fault != Fault::None);
-        world.borrow_mut().step(id, fault);
-        assert_eq!(poll(&mut lives[id]), None, "a client lives for ever");
     }
-    drop(lives);
-    let model = world.borrow().model.clone();
+    let (model, lost) = clients.end();
     let journal = journal.borrow();
     check(&model, &journal)?;
     Ok(Seen {
@@ -163,19 +139,6 @@ fn history(seed: u64) -> Result<Seen, String> {
         refused: journal.refused,
         lost,
     })
-}
-
-fn newborn(world: &Rc<RefCell<World>>, id: usize, dice: &mut Entropy, journal: &Shared) -> Life {
-    let client = Client {
-        world: Rc::clone(world),
-        id,
-    };
-    let seed: Vec<u8> = (0..4).flat_map(|_| dice.next_u64().to_le_bytes()).collect();
-    let entropy = Entropy::from_seed(seed.try_into().expect("thirty-two bytes"));
-    let skew_ms = dice.next_u64() % SKEW_MS;
-    let mut life: Life = Box::pin(live(client, skew_ms, entropy, Rc::clone(journal)));
-    assert_eq!(poll(&mut life), None, "a client begins with a call");
-    life
 }
 
 /// Sends every event that ever came once more, and holds the projection against what must have counted.
@@ -247,30 +210,15 @@ fn check(model: &Model, journal: &Journal) -> Result<(), String> {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a failed history is replayed by its seed, which comes from outside"
-)]
 fn random_histories_of_an_inbox_count_each_event_once() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => {
-            let seed = seed.parse().expect("SEED is a whole number");
-            seed..seed + 1
-        }
-        Err(_) => 0..HISTORIES,
-    };
+    let seeds = seeds(HISTORIES);
     let mut all = Seen::default();
-    for seed in seeds.clone() {
-        match history(seed) {
-            Ok(seen) => {
-                all.applied += seen.applied;
-                all.repeated += seen.repeated;
-                all.refused += seen.refused;
-                all.lost += seen.lost;
-            }
-            Err(what) => panic!("SEED={seed}: {what}"),
-        }
-    }
+    replay(seeds.clone(), history, |seen| {
+        all.applied += seen.applied;
+        all.repeated += seen.repeated;
+        all.refused += seen.refused;
+        all.lost += seen.lost;
+    });
     println!("seeds {seeds:?}: {all:?}");
     if seeds.end - seeds.start > 1 {
         assert!(

@@ -21,6 +21,7 @@ mod inbox;
 mod inbox_simulation;
 mod invariants;
 mod layouts;
+mod population;
 mod scenarios;
 mod simulation;
 mod timers;

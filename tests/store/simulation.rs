@@ -3,14 +3,14 @@
 //! Every history has a seed, which is printed when it fails and replayed with `SEED=…`.
 
 use crate::invariants::Snapshot;
-use crate::model::{Client, Fault, Model, Rules, World, poll, run};
+use crate::model::{Client, Fault, Model, World, run};
+use crate::population::{Population, dice, replay, seeds};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{
     Buckets, Change, Created, Identity, NewRecord, PurgeLimits, Sought, Store, StoreError, Updated,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::rc::Rc;
 use uuid::Uuid;
 
@@ -73,7 +73,6 @@ impl Journal {
 }
 
 type Shared = Rc<RefCell<Journal>>;
-type Life = Pin<Box<dyn Future<Output = ()>>>;
 
 fn identity(key: u64) -> Identity {
     Identity::of_key(&[0; 32], "test", &format!("key-{key}"))
@@ -242,49 +241,27 @@ struct Seen {
 
 /// Runs one history and checks it.
 fn history(seed: u64) -> Result<Seen, String> {
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut dice = Entropy::from_seed(bytes);
-    let rules = [Rules::Sqlite, Rules::Redis, Rules::Dynamo, Rules::Plain][(seed % 4) as usize];
-    let world = World::stepped(Model::new(rules, CLIENTS));
+    let mut dice = dice(seed);
     let journal: Shared = Rc::new(RefCell::new(Journal {
         now_ms: START_MS,
         ..Journal::default()
     }));
-    let mut lost = 0;
-    let mut lives: Vec<Life> = Vec::new();
-    for id in 0..CLIENTS {
-        lives.push(newborn(&world, id, &mut dice, &journal));
-    }
+    let mut clients = Population::new(seed, CLIENTS, &mut dice, |client, entropy, roll| {
+        let journal = Rc::clone(&journal);
+        Box::pin(live(client, roll % SKEW_MS, entropy, journal))
+    });
     for _ in 0..STEPS {
         journal.borrow_mut().now_ms += dice.next_u64() % 8;
-        let id = usize::try_from(dice.next_u64() % CLIENTS as u64).expect("a client");
-        let writes = world.borrow().waiting[id]
-            .as_ref()
-            .is_some_and(crate::model::Call::writes);
+        let id = clients.any(&mut dice);
+        let writes = clients.writes(id);
         match dice.next_u64() % 100 {
-            0 if writes => {
-                // A crash, and an instance that takes its place.
-                lost += 1;
-                world.borrow_mut().waiting[id] = None;
-                world.borrow_mut().model.drop_client(id);
-                lives[id] = newborn(&world, id, &mut dice, &journal);
-            }
-            fault @ 1..=2 if writes => {
-                lost += 1;
-                let fault = if fault == 1 {
-                    Fault::Before
-                } else {
-                    Fault::After
-                };
-                world.borrow_mut().step(id, fault);
-            }
-            _ => world.borrow_mut().step(id, Fault::None),
+            0 if writes => clients.replace(id, &mut dice),
+            1 if writes => clients.go_on(id, Fault::Before),
+            2 if writes => clients.go_on(id, Fault::After),
+            _ => clients.go_on(id, Fault::None),
         }
-        assert_eq!(poll(&mut lives[id]), None, "a client lives for ever");
     }
-    drop(lives);
-    let model = world.borrow().model.clone();
+    let (model, lost) = clients.end();
     let journal = journal.borrow();
     check(&model, &journal, lost + CLIENTS)?;
     Ok(Seen {
@@ -292,23 +269,6 @@ fn history(seed: u64) -> Result<Seen, String> {
         born: journal.births.values().map(Vec::len).sum(),
         lost,
     })
-}
-
-fn newborn(world: &Rc<RefCell<World>>, id: usize, dice: &mut Entropy, journal: &Shared) -> Life {
-    let client = Client {
-        world: Rc::clone(world),
-        id,
-    };
-    let seed: Vec<u8> = (0..4).flat_map(|_| dice.next_u64().to_le_bytes()).collect();
-    let entropy = Entropy::from_seed(seed.try_into().expect("thirty-two bytes"));
-    let mut life: Life = Box::pin(live(
-        client,
-        dice.next_u64() % SKEW_MS,
-        entropy,
-        Rc::clone(journal),
-    ));
-    assert_eq!(poll(&mut life), None, "a client begins with a call");
-    life
 }
 
 /// Checks the store at the end. The clients that were stopped in the middle count as crashed.
@@ -378,29 +338,14 @@ fn everything_can_be_claimed(model: &Model, now_ms: u64) -> Result<(), String> {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a failed history is replayed by its seed, which comes from outside"
-)]
 fn random_histories_keep_every_invariant() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => {
-            let seed = seed.parse().expect("SEED is a whole number");
-            seed..seed + 1
-        }
-        Err(_) => 0..HISTORIES,
-    };
+    let seeds = seeds(HISTORIES);
     let mut all = Seen::default();
-    for seed in seeds.clone() {
-        match history(seed) {
-            Ok(seen) => {
-                all.answered += seen.answered;
-                all.born += seen.born;
-                all.lost += seen.lost;
-            }
-            Err(what) => panic!("SEED={seed}: {what}"),
-        }
-    }
+    replay(seeds.clone(), history, |seen| {
+        all.answered += seen.answered;
+        all.born += seen.born;
+        all.lost += seen.lost;
+    });
     println!("seeds {seeds:?}: {all:?}");
     assert!(
         all.answered > 0 && all.born > 0,
