@@ -7,33 +7,28 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::{Application, STORE};
-use crate::scripts::{failed, ok, on_store, script};
+use crate::scripts::{failed, ok, on_empty_store, on_store, script};
 
 /// Three times as long as an idle instance is kept.
 const LONGER_THAN_IDLE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn single_keys_batches_and_counters_work() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "get", "key": "a" },
-            { "op": "set", "key": "a", "value": "1" },
-            { "op": "get", "key": "a" },
-            { "op": "exists", "key": "a" },
-            { "op": "set-many", "pairs": [["b", "2"], ["c", "3"]] },
-            { "op": "get-many", "keys": ["b", "absent"] },
-            { "op": "get-many", "keys": [] },
-            { "op": "delete", "key": "a" },
-            { "op": "delete-many", "keys": ["b", "absent"] },
-            { "op": "list-keys", "cursor": null },
-            { "op": "list-keys", "cursor": "x" },
-            { "op": "increment", "key": "word", "delta": 0 },
-            { "op": "get", "key": "word" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "get", "key": "a" },
+        { "op": "set", "key": "a", "value": "1" },
+        { "op": "get", "key": "a" },
+        { "op": "exists", "key": "a" },
+        { "op": "set-many", "pairs": [["b", "2"], ["c", "3"]] },
+        { "op": "get-many", "keys": ["b", "absent"] },
+        { "op": "get-many", "keys": [] },
+        { "op": "delete", "key": "a" },
+        { "op": "delete-many", "keys": ["b", "absent"] },
+        { "op": "list-keys", "cursor": null },
+        { "op": "list-keys", "cursor": "x" },
+        { "op": "increment", "key": "word", "delta": 0 },
+        { "op": "get", "key": "word" },
+    ]))
     .await;
     let expected = [
         ok(Value::Null),
@@ -108,20 +103,15 @@ async fn a_store_that_the_manifest_does_not_list_cannot_be_opened() {
 /// S1.
 #[tokio::test]
 async fn two_handles_that_saw_no_value_both_win() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "cas", "name": "first", "key": "key" },
-            { "op": "cas", "name": "second", "key": "key" },
-            { "op": "current", "name": "first" },
-            { "op": "current", "name": "second" },
-            { "op": "swap", "name": "first", "value": "first" },
-            { "op": "swap", "name": "second", "value": "second" },
-            { "op": "get", "key": "key" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "cas", "name": "first", "key": "key" },
+        { "op": "cas", "name": "second", "key": "key" },
+        { "op": "current", "name": "first" },
+        { "op": "current", "name": "second" },
+        { "op": "swap", "name": "first", "value": "first" },
+        { "op": "swap", "name": "second", "value": "second" },
+        { "op": "get", "key": "key" },
+    ]))
     .await;
     assert_eq!(
         results[4..],
@@ -131,24 +121,19 @@ async fn two_handles_that_saw_no_value_both_win() {
 
 #[tokio::test]
 async fn a_swap_of_a_value_that_was_read_is_a_correct_compare() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "set", "key": "key", "value": "old" },
-            { "op": "cas", "name": "first", "key": "key" },
-            { "op": "cas", "name": "second", "key": "key" },
-            { "op": "current", "name": "first" },
-            { "op": "current", "name": "second" },
-            { "op": "swap", "name": "first", "value": "first" },
-            { "op": "swap", "name": "second", "value": "second" },
-            { "op": "get", "key": "key" },
-            // The handle that came with the loss has read the winner's value.
-            { "op": "swap", "name": "second", "value": "second" },
-            { "op": "get", "key": "key" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "set", "key": "key", "value": "old" },
+        { "op": "cas", "name": "first", "key": "key" },
+        { "op": "cas", "name": "second", "key": "key" },
+        { "op": "current", "name": "first" },
+        { "op": "current", "name": "second" },
+        { "op": "swap", "name": "first", "value": "first" },
+        { "op": "swap", "name": "second", "value": "second" },
+        { "op": "get", "key": "key" },
+        // The handle that came with the loss has read the winner's value.
+        { "op": "swap", "name": "second", "value": "second" },
+        { "op": "get", "key": "key" },
+    ]))
     .await;
     assert_eq!(
         results[5..],
@@ -165,17 +150,12 @@ async fn a_swap_of_a_value_that_was_read_is_a_correct_compare() {
 /// S3.
 #[tokio::test]
 async fn a_swap_without_having_read_overwrites() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "set", "key": "key", "value": "old" },
-            { "op": "cas", "name": "blind", "key": "key" },
-            { "op": "swap", "name": "blind", "value": "new" },
-            { "op": "get", "key": "key" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "set", "key": "key", "value": "old" },
+        { "op": "cas", "name": "blind", "key": "key" },
+        { "op": "swap", "name": "blind", "value": "new" },
+        { "op": "get", "key": "key" },
+    ]))
     .await;
     assert_eq!(results[2..], [ok(Value::Null), ok("new")]);
 }
@@ -222,19 +202,14 @@ async fn an_increment_of_a_document_breaks_the_store_until_a_restart() {
 /// A lost swap gives a new handle only while the bucket is open, because the handle is made from it.
 #[tokio::test]
 async fn a_lost_swap_without_its_bucket_is_an_error_of_the_store() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "set", "key": "key", "value": "old" },
-            { "op": "cas", "name": "cas", "key": "key" },
-            { "op": "current", "name": "cas" },
-            { "op": "set", "key": "key", "value": "other" },
-            { "op": "close" },
-            { "op": "swap", "name": "cas", "value": "new" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "set", "key": "key", "value": "old" },
+        { "op": "cas", "name": "cas", "key": "key" },
+        { "op": "current", "name": "cas" },
+        { "op": "set", "key": "key", "value": "other" },
+        { "op": "close" },
+        { "op": "swap", "name": "cas", "value": "new" },
+    ]))
     .await;
     assert_eq!(results[5], failed("no-such-store"));
 }
@@ -279,20 +254,15 @@ async fn an_instance_can_swap_256_times_and_then_no_more() {
 /// S14. The handle that a lost swap gives takes room like any other.
 #[tokio::test]
 async fn a_swap_that_is_lost_without_room_for_its_new_handle_is_an_error_of_the_store() {
-    let application = Application::new(STORE);
-    let host = application.start(&[]);
-    let results = on_store(
-        &host,
-        json!([
-            { "op": "set", "key": "key", "value": "old" },
-            { "op": "swap-often", "key": "other", "times": 255 },
-            { "op": "cas", "name": "last", "key": "key" },
-            { "op": "current", "name": "last" },
-            { "op": "set", "key": "key", "value": "other" },
-            { "op": "swap", "name": "last", "value": "new" },
-            { "op": "get", "key": "key" },
-        ]),
-    )
+    let results = on_empty_store(json!([
+        { "op": "set", "key": "key", "value": "old" },
+        { "op": "swap-often", "key": "other", "times": 255 },
+        { "op": "cas", "name": "last", "key": "key" },
+        { "op": "current", "name": "last" },
+        { "op": "set", "key": "key", "value": "other" },
+        { "op": "swap", "name": "last", "value": "new" },
+        { "op": "get", "key": "key" },
+    ]))
     .await;
     let full = failed("too many compare_and_swaps opened");
     assert_eq!(results[5..], [full, ok("other")]);

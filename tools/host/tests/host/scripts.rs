@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Running;
+use crate::harness::{Application, Running, STORE};
 
 /// Runs a script on the default store and returns the results without that of opening it.
 pub(crate) async fn on_store(host: &Running, steps: Value) -> Vec<Value> {
@@ -12,6 +12,12 @@ pub(crate) async fn on_store(host: &Running, steps: Value) -> Vec<Value> {
     };
     assert_eq!(results[0], json!({ "ok": null }), "the store opens");
     results[1..].to_vec()
+}
+
+/// [`on_store`] on the store of a host that was just made.
+pub(crate) async fn on_empty_store(steps: Value) -> Vec<Value> {
+    let application = Application::new(STORE);
+    on_store(&application.start(&[]), steps).await
 }
 
 pub(crate) fn script(steps: Value) -> (&'static str, Value) {
