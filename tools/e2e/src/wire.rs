@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,23 +13,11 @@ const SILENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Wire {
     address: SocketAddr,
-    connections: Arc<Connections>,
+    connections: Arc<Mutex<Vec<Connection>>>,
 }
 
-/// What came on each connection, and who is to hear when one is over.
-#[derive(Debug, Default)]
-struct Connections {
-    seen: Mutex<Seen>,
-    one_is_over: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Seen {
-    /// How many connections are not over.
-    open: usize,
-    /// The bytes of those that are.
-    over: Vec<Vec<u8>>,
-}
+/// What came on a connection, once that is over.
+type Connection = Arc<OnceLock<Vec<u8>>>;
 
 impl Wire {
     /// Starts an upstream that answers so, from the status line on. It closes the connection behind that.
@@ -42,14 +30,15 @@ impl Wire {
         let address = listener
             .local_addr()
             .expect("a bound listener has an address");
-        let connections = Arc::new(Connections::default());
+        let connections = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&connections);
         let answer: Arc<[u8]> = Arc::from(answer);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (all, answer) = (Arc::clone(&all), Arc::clone(&answer));
-                all.begin();
-                thread::spawn(move || all.end(serve(stream, &answer)));
+                let (connection, answer) = (Connection::default(), Arc::clone(&answer));
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.push(Arc::clone(&connection));
+                thread::spawn(move || connection.set(serve(stream, &answer)));
             }
         });
         Self {
@@ -70,31 +59,13 @@ impl Wire {
         self.address
     }
 
-    /// What came on each connection. Waits until those that have begun are over: whoever has the answer may be faster
-    /// than the connection's end.
+    /// What came on each connection, in the order of their beginnings. Waits until they are over: whoever has the answer
+    /// may be faster than the connection's end.
     #[must_use]
     pub fn connections(&self) -> Vec<Vec<u8>> {
-        self.connections.over()
-    }
-}
-
-impl Connections {
-    fn begin(&self) {
-        let seen = self.seen.lock();
-        seen.unwrap_or_else(PoisonError::into_inner).open += 1;
-    }
-
-    fn end(&self, bytes: Vec<u8>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.open -= 1;
-        seen.over.push(bytes);
-        self.one_is_over.notify_all();
-    }
-
-    fn over(&self) -> Vec<Vec<u8>> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = self.one_is_over.wait_while(seen, |seen| seen.open > 0);
-        seen.unwrap_or_else(PoisonError::into_inner).over.clone()
+        let all = self.connections.lock();
+        let all = all.unwrap_or_else(PoisonError::into_inner).clone();
+        all.iter().map(|one| one.wait().clone()).collect()
     }
 }
 

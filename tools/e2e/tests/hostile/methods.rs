@@ -12,6 +12,13 @@ use std::time::Duration;
 /// How long a frame is on its own, so that the component may have taken it for the last one.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(20);
 
+// The types of frames (RFC 9113, section 6).
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+
 fn first(line: &str) -> RawRequest {
     RawRequest {
         first: line.as_bytes().to_vec(),
@@ -233,10 +240,6 @@ fn http_2(
     body: &[&[u8]],
     last: Last,
 ) -> (bool, TcpStream) {
-    const DATA: u8 = 0;
-    const HEADERS: u8 = 1;
-    const RST_STREAM: u8 = 3;
-    const SETTINGS: u8 = 4;
     let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
         let length = u32::try_from(payload.len())
             .expect("a frame is short")
@@ -281,9 +284,6 @@ fn http_2(
 
 /// Reads frames up to one that tells whether the first request is answered.
 fn is_answered(stream: &mut TcpStream) -> bool {
-    const HEADERS: u8 = 1;
-    const RST_STREAM: u8 = 3;
-    const GOAWAY: u8 = 7;
     loop {
         let mut head = [0; 9];
         if stream.read_exact(&mut head).is_err() {
