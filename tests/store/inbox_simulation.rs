@@ -4,7 +4,7 @@
 //! Every history has a seed, which is printed when it fails and replayed with `SEED=…`.
 
 use crate::inbox::{order, projection_of};
-use crate::model::{Client, Fault, Model, World, run};
+use crate::model::{Client, Model, World, run};
 use crate::population::{Population, dice, replay, seeds};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::inbox::{Inbox, InboxError, InboxPolicy, Received, Rejection, limits};
@@ -121,14 +121,7 @@ fn history(seed: u64) -> Result<Seen, String> {
             clients.replace_all(&mut dice);
         }
         journal.borrow_mut().now_ms += dice.next_u64() % PACE_MS;
-        let id = clients.any(&mut dice);
-        let writes = clients.writes(id);
-        match dice.next_u64() % 60 {
-            0 if writes => clients.replace(id, &mut dice),
-            1 if writes => clients.go_on(id, Fault::Before),
-            2 if writes => clients.go_on(id, Fault::After),
-            _ => clients.go_on(id, Fault::None),
-        }
+        clients.go_on(60, &mut dice);
     }
     let (model, lost) = clients.end();
     let journal = journal.borrow();

@@ -47,20 +47,27 @@ impl<B: Fn(Client, Entropy, u64) -> Life> Population<B> {
         life
     }
 
-    /// One of them.
-    pub fn any(&self, dice: &mut Entropy) -> usize {
+    /// Any of them goes on. Of so many calls that can change what is stored, one is where its client crashes, one is lost
+    /// before its effect, and one behind it.
+    pub fn go_on(&mut self, one_in: u64, dice: &mut Entropy) {
         let id = dice.next_u64() % self.lives.len() as u64;
-        usize::try_from(id).expect("it is less than there are clients")
-    }
-
-    /// Whether the call that this client waits for can change what is stored.
-    pub fn writes(&self, id: usize) -> bool {
-        let waiting = &self.world.borrow().waiting[id];
-        waiting.as_ref().is_some_and(Call::writes)
+        let id = usize::try_from(id).expect("it is less than there are clients");
+        let writes = self.world.borrow().waiting[id]
+            .as_ref()
+            .is_some_and(Call::writes);
+        let fault = match dice.next_u64() % one_in {
+            0 if writes => return self.replace(id, dice),
+            1 if writes => Fault::Before,
+            2 if writes => Fault::After,
+            _ => Fault::None,
+        };
+        self.lost += usize::from(fault != Fault::None);
+        self.world.borrow_mut().step(id, fault);
+        assert_eq!(poll(&mut self.lives[id]), None, "a client lives for ever");
     }
 
     /// A crash, and an instance that takes its place.
-    pub fn replace(&mut self, id: usize, dice: &mut Entropy) {
+    fn replace(&mut self, id: usize, dice: &mut Entropy) {
         self.lost += 1;
         self.world.borrow_mut().waiting[id] = None;
         self.world.borrow_mut().model.drop_client(id);
@@ -72,13 +79,6 @@ impl<B: Fn(Client, Entropy, u64) -> Life> Population<B> {
         for id in 0..self.lives.len() {
             self.replace(id, dice);
         }
-    }
-
-    /// A client's call is made, or lost, and the client goes on to its next one.
-    pub fn go_on(&mut self, id: usize, fault: Fault) {
-        self.lost += usize::from(fault != Fault::None);
-        self.world.borrow_mut().step(id, fault);
-        assert_eq!(poll(&mut self.lives[id]), None, "a client lives for ever");
     }
 
     /// Stops them where they are. Gives what is in the store, and how many clients have crashed and calls were lost.

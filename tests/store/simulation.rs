@@ -3,7 +3,7 @@
 //! Every history has a seed, which is printed when it fails and replayed with `SEED=…`.
 
 use crate::invariants::Snapshot;
-use crate::model::{Client, Fault, Model, World, run};
+use crate::model::{Client, Model, World, run};
 use crate::population::{Population, dice, replay, seeds};
 use reprise::driver::entropy::Entropy;
 use reprise::driver::store::{
@@ -252,14 +252,7 @@ fn history(seed: u64) -> Result<Seen, String> {
     });
     for _ in 0..STEPS {
         journal.borrow_mut().now_ms += dice.next_u64() % 8;
-        let id = clients.any(&mut dice);
-        let writes = clients.writes(id);
-        match dice.next_u64() % 100 {
-            0 if writes => clients.replace(id, &mut dice),
-            1 if writes => clients.go_on(id, Fault::Before),
-            2 if writes => clients.go_on(id, Fault::After),
-            _ => clients.go_on(id, Fault::None),
-        }
+        clients.go_on(100, &mut dice);
     }
     let (model, lost) = clients.end();
     let journal = journal.borrow();
