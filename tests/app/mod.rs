@@ -11,7 +11,7 @@ use reprise::config::Config;
 use reprise::driver::entropy::Entropy;
 use reprise::driver::kv::Kv;
 use reprise::machine::Timestamp;
-use reprise::shell::app::{App, Setup, Undelivered, World};
+use reprise::shell::app::{Admission, App, Setup, Undelivered, World};
 use reprise::shell::outgoing::Outgoing;
 use reprise::shell::reply::Reply;
 use reprise::shell::request::{Invocation, RequestBody};
@@ -78,12 +78,20 @@ impl<K: Kv + Clone, O: Outgoing + Clone> Running<K, O> {
             Some(max) if body.len() > max => RequestBody::TooLarge,
             Some(_) | None => RequestBody::Whole(body.to_vec()),
         };
-        self.answer_to(head, body)
+        self.answer_admitted(admission, head, body)
     }
 
     /// [`Running::answer`] to a body as the component has read it.
     pub fn answer_to(&self, head: &Parts, body: RequestBody) -> (Seen, Option<Undelivered>) {
-        let admission = self.app.admit(head);
+        self.answer_admitted(self.app.admit(head), head, body)
+    }
+
+    fn answer_admitted(
+        &self,
+        admission: Admission<'_>,
+        head: &Parts,
+        body: RequestBody,
+    ) -> (Seen, Option<Undelivered>) {
         let (world, invocation) = self.reach();
         let mut reply = run(self.app.answer(admission, head, body, world, invocation));
         let undelivered = reply.extensions_mut().remove();
